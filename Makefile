@@ -1,0 +1,54 @@
+# A small front for Meson and Ninja: every target installs what it needs (as root) or names it (as anybody else).
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev
+suites = unit review conformance cli escape errors tty completions fault
+test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
+check_packages = clang clang-format clang-tidy shellcheck mandoc python3
+
+.PHONY: all run test test-vm test-container check bench install clean
+all: $(BUILD)/hutch
+
+$(BUILD)/build.ninja:
+	@tools/need $(build_packages)
+	@meson setup $(BUILD) --prefix=$(PREFIX) $(MESON_ARGS) >/dev/null
+
+.PHONY: $(BUILD)/hutch
+$(BUILD)/hutch: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) $(if $(VERBOSE),-v,--quiet)
+
+run: all
+	@echo '$$ hutch -d . --workspace ro -- sh -c "id -un; pwd; ls"'
+	@$(BUILD)/hutch -d . --workspace ro -- sh -c "id -un; pwd; ls"
+
+test:
+	@tools/need $(build_packages) $(test_packages)
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@meson setup --reconfigure $(BUILD) >/dev/null # what the tests are built with may have come since
+	@$(MAKE) --no-print-directory all
+	@tests/run
+
+test-vm test-container: test-%:
+	@tools/need $(build_packages) $(shell cat tests/$*/packages 2>/dev/null)
+	@$(MAKE) --no-print-directory all
+	@tests/run $*
+
+check:
+	@tools/need $(build_packages) $(check_packages)
+	@$(MAKE) --no-print-directory all
+	@tests/check
+
+bench:
+	@tools/need $(build_packages) bubblewrap hyperfine
+	@$(MAKE) --no-print-directory all
+	@bench/run
+
+install: $(BUILD)/build.ninja
+	@meson configure $(BUILD) --prefix=$(PREFIX) >/dev/null
+	@ninja -C $(BUILD) --quiet
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet
+
+clean:
+	rm -rf $(BUILD)

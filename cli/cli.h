@@ -1,0 +1,38 @@
+/* What the files of the command share. The command stands on the public header alone. */
+#pragma once
+
+#include <hutch/hutch.h>
+#include <stdio.h>
+
+enum { EXIT_HUTCH = 125 };
+
+/* What the command line said, policy apart. */
+struct cli {
+        hutch_policy *policy;
+        const char *verb;        /* "run", "explain", … */
+        const char *command;     /* -c */
+        const char *const *argv; /* the command and its arguments */
+        const char *stdin_from;  /* inherit, none or a file */
+        const char *result_file;
+        bool json, capture, help, version;
+        /* of the verbs that review */
+        const char *const *paths; /* NULL: all */
+        const char *box, *dir, *older_than;
+        bool stat, name_only, force;
+};
+
+/* Reads argv; complains and returns -1 if it makes no sense. */
+int cli_parse(int argc, char **argv, struct cli *ret);
+
+int cli_run(struct cli *cli);
+int cli_explain(struct cli *cli);
+int cli_doctor(struct cli *cli);
+int cli_boxes(struct cli *cli);
+int cli_diff(struct cli *cli);
+int cli_apply(struct cli *cli);
+int cli_discard(struct cli *cli);
+
+void cli_usage(FILE *to);
+
+/* One line on stderr, `hutch: …`, cleaned of whatever a terminal would obey. */
+void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

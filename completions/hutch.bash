@@ -1,0 +1,101 @@
+# bash completion for hutch. Stands alone; where bash-completion is loaded, the command's own completion is used behind it.
+
+_hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
+        --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
+        --allow-nested --cmd --stdin --json --result --capture --help --version'
+_hutch_diff_options='--box --dir --stat --name-only --help'
+_hutch_apply_options='--box --dir --force --help'
+_hutch_discard_options='--box --dir --older-than --help'
+
+# Completes the value of option $1 that begins with $2.
+_hutch_value() {
+        case $1 in
+        --workspace) mapfile -t COMPREPLY < <(compgen -W 'rw ro cow none' -- "$2") ;;
+        --as) mapfile -t COMPREPLY < <(compgen -W 'host user root' -- "$2") ;;
+        --net) mapfile -t COMPREPLY < <(compgen -W 'deny open loopback allowlist' -- "$2") ;;
+        --isolation) mapfile -t COMPREPLY < <(compgen -W 'auto none restricted namespace' -- "$2") ;;
+        --output-overflow) mapfile -t COMPREPLY < <(compgen -W 'kill truncate' -- "$2") ;;
+        --stdin) mapfile -t COMPREPLY < <(compgen -W 'inherit none' -f -- "$2") ;;
+        --env) mapfile -t COMPREPLY < <(compgen -e -- "$2") ;;
+        --allow-host) mapfile -t COMPREPLY < <(compgen -A hostname -- "$2") ;;
+        --dir | -d | --tmpfs) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+        --dev) mapfile -t COMPREPLY < <(compgen -f -- "${2:-/dev/}") ;;
+        --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+        --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
+        *) COMPREPLY=() ;; # numbers, durations, shell text
+        esac
+        [[ $1 == --@(dir|tmpfs|dev|ro|rw|cow|hide|env-file|result|stdin) || $1 == -d ]] && compopt -o filenames 2>/dev/null
+        return 0
+}
+
+_hutch() {
+        local i word verb='' cur=${COMP_WORDS[COMP_CWORD]}
+
+        COMPREPLY=()
+        for ((i = 1; i < COMP_CWORD; i++)); do
+                word=${COMP_WORDS[i]}
+                case $word in
+                --)
+                        i=$((i + 1))
+                        break
+                        ;;
+                --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
+                        --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than)
+                        i=$((i + 1))
+                        # bash makes words of "=" and ":", so --net=deny is three.
+                        if [[ ${COMP_WORDS[i]} == = ]]; then
+                                [ $i -eq "$COMP_CWORD" ] && cur=
+                                [ $i -lt "$COMP_CWORD" ] && i=$((i + 1))
+                        fi
+                        if [ $i -eq "$COMP_CWORD" ]; then
+                                _hutch_value "$word" "$cur"
+                                return
+                        fi
+                        while [[ ${COMP_WORDS[i + 1]} == [:=]* && $((i + 1)) -le $COMP_CWORD ]]; do
+                                [ $((i + 1)) -eq "$COMP_CWORD" ] && return
+                                [ $((i + 2)) -eq "$COMP_CWORD" ] && return # a place in the box, or a variable's value
+                                i=$((i + 2))
+                        done
+                        ;;
+                -*) ;;
+                run | explain | doctor | boxes | diff | apply | discard)
+                        [ -n "$verb" ] && break
+                        verb=$word
+                        ;;
+                *) [[ $verb == @(diff|apply|discard) ]] || break ;;
+                esac
+        done
+        if [ "$verb" = doctor ]; then
+                mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
+        elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
+                case $verb in
+                boxes) word='--help' ;;
+                diff) word=$_hutch_diff_options ;;
+                apply) word=$_hutch_apply_options ;;
+                discard) word=$_hutch_discard_options ;;
+                esac
+                if [[ $cur == -* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
+                elif [ "$verb" != boxes ]; then
+                        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                        compopt -o filenames 2>/dev/null
+                fi
+        elif [ $i -lt "$COMP_CWORD" ]; then # inside of the command
+                if declare -F _command_offset >/dev/null; then
+                        _command_offset $i
+                else
+                        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+                        compopt -o filenames 2>/dev/null
+                fi
+        elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
+        elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
+                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
+        else
+                mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+        fi
+        return 0
+}
+
+complete -F _hutch hutch

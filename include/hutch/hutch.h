@@ -1,0 +1,361 @@
+/* hutch: run the commands of AI agents in a box.
+ *
+ * A policy says what is allowed, a box is one live sandbox made from it, a request is one command to run in the box, a
+ * result is what came out and what was enforced.
+ *
+ * Every fallible function returns 0 or a negative errno and fills the `hutch_error` that it is given (which may be
+ * NULL). Handles are opaque; what a function makes is freed with the function named beside it, which accepts NULL.
+ * Structs that the caller fills carry their size (`.struct_size = sizeof(…)`; 0 means the first published layout) so
+ * that later versions can add fields. The library prints nothing, never exits, and leaves the working directory, umask,
+ * signals, environment and children of the process alone. A handle may be used from any thread; calls on one box are
+ * queued. */
+#ifndef HUTCH_H
+#define HUTCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(HUTCH_BUILDING)
+#define HUTCH_EXPORT __attribute__((visibility("default")))
+#else
+#define HUTCH_EXPORT
+#endif
+
+/* ---- errors ---- */
+
+/* The kinds of failure. Their names (hutch_code_name) are what `error.code` holds in JSON. */
+typedef enum hutch_code {
+        HUTCH_OK = 0,
+        HUTCH_E_USAGE,                 /* the call or the command line makes no sense */
+        HUTCH_E_POLICY_INVALID,        /* a value of the policy is not one */
+        HUTCH_E_POLICY_REFUSED,        /* the policy forbids this */
+        HUTCH_E_BACKEND_UNKNOWN,       /* no backend of that name */
+        HUTCH_E_BACKEND_UNAVAILABLE,   /* this host cannot run that backend */
+        HUTCH_E_GUARANTEE_UNAVAILABLE, /* something that was asked for cannot be enforced here */
+        HUTCH_E_PATH_MISSING,          /* a path of the policy or the request does not exist */
+        HUTCH_E_SETUP_FAILED,          /* building the box failed */
+        HUTCH_E_SESSION_CLOSED,        /* the box was closed or its warden is gone */
+        HUTCH_E_IO,                    /* a stream or a file of the caller failed */
+        HUTCH_E_INTERNAL,              /* lack of memory, or a defect of hutch */
+} hutch_code;
+
+typedef struct hutch_error {
+        hutch_code code;
+        int errnum;        /* positive errno, 0 where none fits */
+        char stage[24];    /* the part of the run that failed: "policy", "plan", "launch", "mount", … */
+        char message[996]; /* one line: the thing, the reason and, where there is one, the way out */
+} hutch_error;
+
+HUTCH_EXPORT const char *hutch_code_name(hutch_code code);
+HUTCH_EXPORT const char *hutch_version(void);
+
+/* ---- policy ---- */
+
+typedef struct hutch_policy hutch_policy;
+
+/* The defaults of each way to start a box. */
+typedef enum hutch_preset {
+        HUTCH_PRESET_API, /* no workspace, as user; what hutch_policy_new() starts from */
+        HUTCH_PRESET_RUN, /* workspace read-write, as host */
+} hutch_preset;
+
+typedef enum hutch_access {
+        HUTCH_READ,   /* attach read-only */
+        HUTCH_WRITE,  /* attach read-write */
+        HUTCH_COW,    /* attach copy-on-write */
+        HUTCH_HIDE,   /* mask */
+        HUTCH_TMPFS,  /* an empty writable folder */
+        HUTCH_DEVICE, /* attach a device node */
+} hutch_access;
+
+typedef enum hutch_workspace {
+        HUTCH_WORKSPACE_NONE, /* an empty /workspace */
+        HUTCH_WORKSPACE_RO,
+        HUTCH_WORKSPACE_RW,
+        HUTCH_WORKSPACE_COW,
+} hutch_workspace;
+
+typedef enum hutch_identity {
+        HUTCH_AS_HOST, /* the caller's name and uid, an empty home */
+        HUTCH_AS_USER, /* user, uid 1000, /home/user, host name "sandbox" */
+        HUTCH_AS_ROOT, /* uid 0 of the box, which is nobody outside */
+} hutch_identity;
+
+typedef enum hutch_network {
+        HUTCH_NET_DENY,      /* an own network with nothing but loopback */
+        HUTCH_NET_OPEN,      /* the host's network */
+        HUTCH_NET_LOOPBACK,  /* own loopback, with ports shared by name */
+        HUTCH_NET_ALLOWLIST, /* named hosts only */
+} hutch_network;
+
+typedef enum hutch_limit {
+        HUTCH_LIMIT_TIMEOUT_MS,  /* wall clock */
+        HUTCH_LIMIT_MEMORY,      /* bytes, the whole box */
+        HUTCH_LIMIT_CPU_PERCENT, /* of one core */
+        HUTCH_LIMIT_CPU_TIME_MS, /* processor time of the whole box */
+        HUTCH_LIMIT_PIDS,        /* processes and threads */
+        HUTCH_LIMIT_DISK,        /* bytes written to the box's own places */
+        HUTCH_LIMIT_OUTPUT,      /* bytes of stdout and stderr together */
+} hutch_limit;
+
+HUTCH_EXPORT int hutch_policy_new(hutch_policy **ret);
+HUTCH_EXPORT void hutch_policy_free(hutch_policy *policy);
+
+/* Resets the workspace, identity, network and limits of the policy to a preset's defaults; meant to be called first. */
+HUTCH_EXPORT int hutch_policy_use_preset(hutch_policy *policy, hutch_preset preset, hutch_error *err);
+
+/* Attaches `path` of the host at `dest` in the box (NULL: the same path). Relative paths are seen from the working
+ * directory,
+ * `~/…` from $HOME. Later calls override earlier ones where they overlap. */
+HUTCH_EXPORT int hutch_policy_add_path(hutch_policy *policy, const char *path, const char *dest, hutch_access access,
+                                       hutch_error *err);
+
+/* The folder to work on; NULL: the current one. */
+HUTCH_EXPORT int hutch_policy_set_workspace(hutch_policy *policy, const char *dir, hutch_workspace mode,
+                                            hutch_error *err);
+HUTCH_EXPORT int hutch_policy_set_identity(hutch_policy *policy, hutch_identity identity, hutch_error *err);
+HUTCH_EXPORT int hutch_policy_set_network(hutch_policy *policy, hutch_network network, hutch_error *err);
+
+/* Allows one host by name or address, `*.name` for subdomains; port 0 means any. Implies HUTCH_NET_ALLOWLIST. */
+HUTCH_EXPORT int hutch_policy_allow_host(hutch_policy *policy, const char *host, uint16_t port, hutch_error *err);
+HUTCH_EXPORT int hutch_policy_set_limit(hutch_policy *policy, hutch_limit limit, uint64_t value, hutch_error *err);
+HUTCH_EXPORT int hutch_policy_set_isolation(hutch_policy *policy, const char *backend, hutch_error *err);
+
+/* Sets a variable in the box, or with value NULL passes the caller's on. */
+HUTCH_EXPORT int hutch_policy_set_env(hutch_policy *policy, const char *name, const char *value, hutch_error *err);
+
+/* Sets what an option of the command line sets: hutch_policy_set_option(p, "memory", "256M", &err). Options without a
+ * value take NULL. Unknown names are an error that suggests the nearest. */
+HUTCH_EXPORT int hutch_policy_set_option(hutch_policy *policy, const char *name, const char *value, hutch_error *err);
+
+/* One option of those, for front ends that parse or document them; index from 0, false past the last. */
+typedef struct hutch_option_info {
+        const char *name;       /* without dashes */
+        char letter;            /* short form, or 0 */
+        const char *value_name; /* what its value is called, NULL if it takes none */
+        const char *help;
+} hutch_option_info;
+
+HUTCH_EXPORT bool hutch_option_describe(size_t index, hutch_option_info *ret);
+
+/* What an errno means, in the words of hutch's messages. */
+HUTCH_EXPORT const char *hutch_errno_text(int errnum);
+
+/* Takes out of a line for people whatever a terminal would obey, in place. */
+HUTCH_EXPORT void hutch_clean_line(char *line);
+
+/* A duration as options take it ("500ms", "30s", "2m", "7d") in milliseconds. */
+HUTCH_EXPORT int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err);
+
+/* The candidate that a mistyped word was probably meant to be, or NULL: for front ends' own words. */
+HUTCH_EXPORT const char *hutch_suggest(const char *word, const char *const *candidates, size_t n);
+
+/* ---- context: the library's warden ---- */
+
+/* A context owns one warden: a small process outside of all boxes that starts, watches and ends them. Many boxes share
+ * one. The warden ends with the context, and with this process, however it dies. */
+typedef struct hutch_context hutch_context;
+
+typedef enum hutch_warden {
+        HUTCH_WARDEN_PROCESS, /* spawn one: right for every program with a life of its own */
+        HUTCH_WARDEN_SELF, /* the calling process is the warden: for single-threaded commands without other children */
+} hutch_warden;
+
+HUTCH_EXPORT int hutch_context_new(hutch_warden warden, hutch_context **ret, hutch_error *err);
+HUTCH_EXPORT void hutch_context_free(hutch_context *context);
+
+/* Whether this host can run the backend ("namespace", "none", …), found by trying: 0, or -errno with the reason and,
+ * where there is one, the remedy. */
+HUTCH_EXPORT int hutch_backend_available(hutch_context *context, const char *backend, hutch_error *err);
+
+/* ---- boxes ---- */
+
+typedef struct hutch_box hutch_box;
+
+typedef struct hutch_box_options {
+        size_t struct_size;
+        hutch_context *context; /* NULL: the box has a context of its own */
+        bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
+} hutch_box_options;
+
+HUTCH_EXPORT int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret,
+                                hutch_error *err);
+HUTCH_EXPORT void hutch_box_close(hutch_box *box);
+
+typedef enum hutch_stream {
+        HUTCH_STREAM_DEFAULT, /* stdin: none; stdout and stderr: captured */
+        HUTCH_STREAM_NONE,    /* empty, or thrown away */
+        HUTCH_STREAM_CAPTURE, /* into the result and to on_output */
+        HUTCH_STREAM_DATA,    /* stdin only: from .stdin_data */
+        HUTCH_STREAM_FD,      /* the given fd: a pipe is passed on, anything else is relayed; it stays the caller's */
+} hutch_stream;
+
+enum { HUTCH_STDIN = 0, HUTCH_STDOUT = 1, HUTCH_STDERR = 2 };
+
+/* A wall that something in the box ran into. */
+typedef struct hutch_denial {
+        const char *kind, *target, *rule, *fix;
+} hutch_denial;
+
+typedef struct hutch_request {
+        size_t struct_size;
+        const char *const *argv; /* the command and its arguments, or */
+        const char *command;     /* shell text */
+        const char *cwd;         /* as the box sees it; NULL: the workspace */
+        const char *const *env;  /* NAME=VALUE, added to the policy's */
+        hutch_stream streams[3];
+        int fds[3];
+        const void *stdin_data;
+        size_t stdin_len;
+        void (*on_output)(void *user, int stream, const void *data, size_t len);
+        void (*on_denial)(void *user, const hutch_denial *denial);
+        void *user;
+} hutch_request;
+
+typedef enum hutch_enforcement { HUTCH_NOT_REQUESTED, HUTCH_ENFORCED, HUTCH_DEGRADED } hutch_enforcement;
+
+typedef enum hutch_guarantee {
+        HUTCH_G_FILESYSTEM,
+        HUTCH_G_NETWORK,
+        HUTCH_G_PROCESSES,
+        HUTCH_G_SYSCALLS,
+        HUTCH_G_IPC,
+        HUTCH_G_PROTECTED,
+        HUTCH_G_MEMORY,
+        HUTCH_G_CPU,
+        HUTCH_G_PIDS,
+        HUTCH_G_DISK,
+        HUTCH_G_COUNT,
+} hutch_guarantee;
+
+typedef enum hutch_kill_reason {
+        HUTCH_NOT_KILLED,
+        HUTCH_KILLED_TIMEOUT,
+        HUTCH_KILLED_MEMORY,
+        HUTCH_KILLED_CPU,
+        HUTCH_KILLED_PIDS,
+        HUTCH_KILLED_OUTPUT,
+        HUTCH_KILLED_DISK,
+        HUTCH_KILLED_SIGNAL,
+        HUTCH_KILLED_POLICY,
+        HUTCH_KILLED_CANCELLED,
+} hutch_kill_reason;
+
+/* What came out. Made by the library and freed with hutch_result_free(); later versions append fields. */
+typedef struct hutch_result {
+        int exit_code; /* what `hutch` itself would exit with */
+        int signal;    /* the signal that ended the command, 0 if none */
+        bool killed;   /* hutch or a limit ended it */
+        hutch_kill_reason kill_reason;
+        const char *output[3]; /* [HUTCH_STDOUT], [HUTCH_STDERR]; NUL-terminated, may hold NULs before */
+        size_t output_len[3];
+        uint64_t output_dropped[3];
+        double duration_ms, cpu_ms;
+        uint64_t peak_memory_bytes;
+        const char *backend;
+        hutch_enforcement enforced[HUTCH_G_COUNT];
+        const hutch_denial *denials;
+        size_t n_denials;
+        const char *const *notices; /* NULL-terminated */
+        /* What the run changed in copy-on-write folders, as the box sees it, NULL-terminated; all NULL where nobody
+         * tracked. */
+        const char *const *created, *const *modified, *const *deleted;
+        const char *box_id; /* under which the changes are kept for review; NULL: they are not */
+        hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
+} hutch_result;
+
+/* Runs one command and waits for its end. The command's own failure is a result, not an error: the return value is 0
+ * whenever there is a result to look at. If hutch could not run it the return value is negative, and *ret, when it is
+ * not NULL, still holds a result that says so. */
+HUTCH_EXPORT int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err);
+
+/* Ends the run that is under way, from another thread: SIGTERM, then SIGKILL for the whole tree. */
+HUTCH_EXPORT int hutch_box_cancel(hutch_box *box, hutch_error *err);
+
+HUTCH_EXPORT void hutch_result_free(hutch_result *result);
+
+/* The result as the JSON object that `hutch run --json` prints; freed with free(). */
+HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
+
+/* ---- review: changes that a box left in its copy-on-write layers ---- */
+
+typedef struct hutch_review hutch_review;
+
+typedef enum hutch_change_kind { HUTCH_CREATED, HUTCH_MODIFIED, HUTCH_DELETED } hutch_change_kind;
+
+typedef struct hutch_change {
+        hutch_change_kind kind;
+        const char *path;       /* of the host file that it would change */
+        const char *short_path; /* the same, seen from the folder that was copy-on-write */
+        uint64_t old_size, new_size;
+        uint32_t old_mode, new_mode;
+        bool is_protected; /* held back by hutch_review_apply() unless forced */
+        const char *note;  /* what a person should know, or NULL */
+} hutch_change;
+
+typedef struct hutch_box_info {
+        const char *id, *workspace, *command;
+        uint64_t created; /* seconds since 1970 */
+        uint64_t changes, bytes;
+        bool in_use; /* it runs, or is being reviewed: nothing more is known then */
+} hutch_box_info;
+
+/* Calls `see` for every box that is kept, newest first. A box that has no changes and whose maker is gone is removed.
+ */
+HUTCH_EXPORT int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user, hutch_error *err);
+
+/* Opens the changes of a box; id NULL: of the newest with `workspace` (NULL: the current folder). One process at a
+ * time. */
+HUTCH_EXPORT int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err);
+HUTCH_EXPORT void hutch_review_close(hutch_review *review);
+HUTCH_EXPORT const char *hutch_review_id(const hutch_review *review);
+
+/* The changes, by index from 0, sorted by path; false past the last. */
+HUTCH_EXPORT bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret);
+
+enum { HUTCH_DIFF_COLOUR = 1, HUTCH_DIFF_CLEAN = 2 };
+
+/* One change as a unified diff; freed with free(). CLEAN shows what a terminal would obey instead of passing it on. */
+HUTCH_EXPORT int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret,
+                                   size_t *ret_len, hutch_error *err);
+
+enum { HUTCH_APPLY_FORCE = 1 };
+
+typedef enum hutch_apply_status {
+        HUTCH_APPLIED,
+        HUTCH_HELD_BACK, /* a protected name */
+        HUTCH_CONFLICT,  /* the host's file changed since */
+        HUTCH_NEVER,     /* a FIFO, socket or device */
+        HUTCH_DEPENDS,   /* the folder that it lies in was not applied */
+        HUTCH_FAILED,
+} hutch_apply_status;
+
+/* Takes changes to the host; paths NULL: all, else these and what lies beneath them (absolute, or seen from the current
+ * folder). `see` is told the fate of each. 0 when it went to the end, however the single ones fared. */
+HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
+                                    void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
+                                                const char *reason),
+                                    void *user, hutch_error *err);
+
+/* Drops changes, paths as above; a box without any left is gone. */
+HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
+
+/* ---- looking without running ---- */
+
+/* The plan that a request would be run by, for people or as JSON; runs nothing; freed with free(). */
+HUTCH_EXPORT int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool json, char **ret,
+                               hutch_error *err);
+
+/* What this host can enforce, each capability tried for real, with the exact remedy for each gap; for people or as
+ * JSON, freed with free(). *ret_strong tells whether at least one backend with walls works. */
+HUTCH_EXPORT int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* What the files of the API share. Only what hutch.h declares leaves the library. */
+#pragma once
+
+#include <pthread.h>
+
+#include "../backend/backend.h"
+#include "../base/buf.h"
+#include "../host/probe.h"
+#include "../layer/store.h"
+#include "../supervise/run.h"
+
+struct hutch_context {
+        enum hutch_warden kind;
+        int warden; /* socket, -1 for HUTCH_WARDEN_SELF */
+        pid_t warden_pid;
+        struct host_facts facts;
+};
+
+struct hutch_box {
+        struct hutch_context *context;
+        bool own_context;
+        struct hutch_policy *policy;
+        pthread_mutex_t queue; /* one run at a time */
+        pthread_mutex_t lock;  /* guards the rest */
+        bool closed;
+        struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
+        bool keep_changes;
+        int running; /* socket of the run under way, -1 if none */
+};
+
+/* A request as this version knows it, whatever layout the caller had. */
+void request_read(const struct hutch_request *request, struct hutch_request *ret);
+
+int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
+              struct plan **ret, struct hutch_error *err);
+
+/* The result of a run, with what `output` and `tracked` hold moved into it. plan and tracked may be NULL where none was
+ * made. */
+struct tracked {
+        char **created, **modified, **deleted; /* as the box sees them */
+        const char *box_id;
+};
+
+int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
+               struct hutch_result **ret);
+
+int context_probe(hutch_context *context, struct probes *ret, struct hutch_error *err);
+
+/* Whether the namespace backend can be had, and if not what is in its way. */
+bool doctor_is_strong(const struct probes *p);
+void doctor_first_gap(const struct probes *p, char *ret, size_t room);

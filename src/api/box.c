@@ -1,0 +1,325 @@
+/* Boxes and what is run in them. */
+#include <errno.h>
+#include <limits.h>
+
+#include "../base/buf.h"
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../supervise/foreground.h"
+#include "../warden/client.h"
+#include "changes.h"
+
+extern char **environ;
+
+void request_read(const struct hutch_request *request, struct hutch_request *ret) {
+        size_t size = request->struct_size ? request->struct_size : sizeof(*ret);
+
+        memset(ret, 0, sizeof(*ret));
+        memcpy(ret, request, size < sizeof(*ret) ? size : sizeof(*ret));
+        if (ret->streams[0] == HUTCH_STREAM_DEFAULT)
+                ret->streams[0] = ret->stdin_data ? HUTCH_STREAM_DATA : HUTCH_STREAM_NONE;
+        for (int i = 1; i < 3; i++)
+                if (ret->streams[i] == HUTCH_STREAM_DEFAULT)
+                        ret->streams[i] = HUTCH_STREAM_CAPTURE;
+}
+
+int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
+              struct plan **ret, struct hutch_error *err) {
+        _cleanup_(survey_freep) struct survey *survey = NULL;
+        const struct backend *backend;
+        struct host_facts full = *facts;
+        struct offers offers;
+        struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
+        int r;
+
+        r = policy_validate(policy, err);
+        if (r < 0) {
+                error_stage(err, "policy");
+                return r;
+        }
+        r = backend_choose(policy->isolation, facts, &backend, err);
+        if (r < 0) {
+                error_stage(err, "backend");
+                return r;
+        }
+        r = survey_make(policy, environ, &survey, err);
+        if (r < 0)
+                return r;
+        if (policy_wants_group(policy))
+                full.cgroups = host_cgroups_read();
+        backend->offer(policy, &full, &offers);
+        input.survey = survey;
+        input.backend = backend->name;
+        input.isolated = backend->isolated;
+        return plan_make(&input, ret, err);
+}
+
+int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool json, char **ret, hutch_error *err) {
+        _cleanup_(plan_freep) struct plan *plan = NULL;
+        struct hutch_request known;
+        struct host_facts facts;
+        int r;
+
+        request_read(request, &known);
+        r = host_facts_read(&facts, err);
+        if (r >= 0)
+                r = make_plan(policy, &known, &facts, &plan, err);
+        if (r < 0)
+                return r;
+        r = json ? plan_explain_json(plan, ret) : plan_explain(plan, ret);
+        return r < 0 ? error_oom(err) : 0;
+}
+
+int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret, hutch_error *err) {
+        hutch_box *box = calloc(1, sizeof(*box));
+        int r;
+
+        if (!box)
+                return error_oom(err);
+        box->running = -1;
+        pthread_mutex_init(&box->queue, NULL);
+        pthread_mutex_init(&box->lock, NULL);
+        if (options && options->struct_size >= sizeof(*options))
+                box->keep_changes = options->keep_changes;
+        box->context = options ? options->context : NULL;
+        r = policy_validate(policy, err);
+        if (r >= 0 && policy_copy(policy, &box->policy) < 0)
+                r = error_oom(err);
+        if (r >= 0 && !box->context) {
+                r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
+                box->own_context = r >= 0;
+        }
+        if (r < 0) {
+                hutch_box_close(box);
+                return r;
+        }
+        *ret = box;
+        return 0;
+}
+
+/* Ends a run that is under way, waits for its call to return, and frees the box. */
+void hutch_box_close(hutch_box *box) {
+        if (!box)
+                return;
+        pthread_mutex_lock(&box->lock);
+        box->closed = true;
+        if (box->running >= 0)
+                warden_client_cancel(box->running);
+        pthread_mutex_unlock(&box->lock);
+        pthread_mutex_lock(&box->queue);
+        pthread_mutex_unlock(&box->queue);
+        if (box->layers && !box->keep_changes)
+                layer_remove(box->layers, NULL);
+        layer_free(box->layers);
+        if (box->own_context)
+                hutch_context_free(box->context);
+        policy_free(box->policy);
+        pthread_mutex_destroy(&box->queue);
+        pthread_mutex_destroy(&box->lock);
+        free(box);
+}
+
+int hutch_box_cancel(hutch_box *box, hutch_error *err) {
+        int r;
+
+        pthread_mutex_lock(&box->lock);
+        r = box->running >= 0 ? warden_client_cancel(box->running) : -ESRCH;
+        pthread_mutex_unlock(&box->lock);
+        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "nothing runs in this box") : 0;
+}
+
+static void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]) {
+        for (int i = 0; i < 3; i++) {
+                ret[i] = (struct run_stream){.mode = request->streams[i], .fd = request->fds[i]};
+                if (request->streams[i] == HUTCH_STREAM_CAPTURE)
+                        ret[i].into = &output[i];
+        }
+        ret[0].data = request->stdin_data;
+        ret[0].len = request->stdin_len;
+}
+
+/* The folder of the box's layers, made when the first run wants it. */
+static int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
+        struct layer_meta meta = {0};
+        _cleanup_(freep) char *root = NULL;
+        char real[PATH_MAX] = "";
+        int r = 0;
+
+        if (plan->n_layers == 0 || plan->ephemeral)
+                return 0;
+        if (box->layers)
+                return layer_renew(box->layers, err);
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (s->kind != STEP_COW || s->text)
+                        continue;
+                r = strv_push(&meta.lowers, s->source);
+                if (r >= 0)
+                        r = strv_push(&meta.dests, s->dest);
+        }
+        meta.workspace = real;
+        if (!realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
+                meta.workspace = meta.lowers ? meta.lowers[0] : real;
+        meta.command = plan->argv[0];
+        if (r < 0)
+                r = error_oom(err);
+        else
+                r = layer_root(environ, &root, err);
+        if (r >= 0)
+                r = layer_new(root, &meta, &box->layers, err);
+        strv_free(meta.lowers);
+        strv_free(meta.dests);
+        return r;
+}
+
+static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_request *request, struct buf output[3],
+                    struct outcome *ret, struct hutch_error *err) {
+        struct run_input input = {.plan = plan,
+                                  .facts = &box->context->facts,
+                                  .layers = box->layers ? box->layers->path : NULL,
+                                  .messages = -1,
+                                  .see = request->on_output,
+                                  .see_user = request->user};
+
+        read_streams(request, output, input.streams);
+        return run_in_foreground(&input, ret, err);
+}
+
+static int run_there(hutch_box *box, const struct plan *plan, const struct hutch_request *request, struct buf output[3],
+                     struct outcome *ret, struct hutch_error *err) {
+        struct client_run run = {.plan = plan,
+                                 .layers = box->layers ? box->layers->path : NULL,
+                                 .see = request->on_output,
+                                 .see_user = request->user};
+        int socket, r;
+
+        read_streams(request, output, run.streams);
+        r = warden_client_start(box->context->warden, &run, &socket, err);
+        if (r < 0)
+                return r;
+        pthread_mutex_lock(&box->lock);
+        box->running = socket;
+        if (box->closed)
+                warden_client_cancel(socket);
+        pthread_mutex_unlock(&box->lock);
+        r = warden_client_wait(socket, &run, ret, err);
+        pthread_mutex_lock(&box->lock);
+        box->running = -1;
+        pthread_mutex_unlock(&box->lock);
+        close(socket);
+        return r;
+}
+
+static int run_queued(hutch_box *box, const struct hutch_request *request, struct plan **ret_plan, struct buf output[3],
+                      struct outcome *ret, struct hutch_error *err) {
+        bool closed;
+        int r;
+
+        pthread_mutex_lock(&box->lock);
+        closed = box->closed;
+        pthread_mutex_unlock(&box->lock);
+        if (closed)
+                return error_set(err, HUTCH_E_SESSION_CLOSED, ESHUTDOWN, "the box is closed");
+        r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
+        if (r >= 0)
+                r = prepare_layers(box, *ret_plan, err);
+        if (r < 0)
+                return r;
+        if (box->context->kind == HUTCH_WARDEN_SELF)
+                return run_here(box, *ret_plan, request, output, ret, err);
+        return run_there(box, *ret_plan, request, output, ret, err);
+}
+
+/* The place at which the command saw the layer: the last one of those that show it. */
+static const char *place_of(const struct plan *plan, size_t layer) {
+        const char *place = "";
+
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW && plan->steps[i].layer == layer &&
+                    (!place[0] || path_is_beneath(plan->cwd, plan->steps[i].dest)))
+                        place = plan->steps[i].dest;
+        return place;
+}
+
+/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once. */
+static int track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
+        struct changes changes = {0};
+        struct tracked t = {0};
+        int r;
+
+        if (!box->layers)
+                return 0;
+        r = changes_read(box->layers, &changes, err);
+        if (r >= 0)
+                r = changes_record_base(&changes, err);
+        t.created = calloc(1, sizeof(char *));
+        t.modified = calloc(1, sizeof(char *));
+        t.deleted = calloc(1, sizeof(char *));
+        if (r >= 0 && (!t.created || !t.modified || !t.deleted))
+                r = error_oom(err);
+        for (size_t i = 0; r >= 0 && i < changes.n; i++) {
+                char ***lists[] = {
+                        [CHANGE_CREATED] = &t.created, [CHANGE_MODIFIED] = &t.modified, [CHANGE_DELETED] = &t.deleted};
+                const struct changed *one = &changes.items[i];
+
+                if (strv_pushf(lists[one->change->kind], "%s/%s", place_of(plan, one->layer), one->change->path) < 0)
+                        r = error_oom(err);
+        }
+        if (r >= 0 && box->keep_changes && changes.n == 0) {
+                layer_remove(box->layers, NULL);
+                layer_free(take_ptr(box->layers));
+        }
+        t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
+        changes_done(&changes);
+        *ret = t;
+        return r;
+}
+
+/* After a run that never was: layers without changes are of no use. */
+static void forget_layers(hutch_box *box) {
+        struct changes changes = {0};
+
+        if (!box->layers || !box->keep_changes || changes_read(box->layers, &changes, NULL) < 0)
+                return;
+        if (changes.n == 0) {
+                layer_remove(box->layers, NULL);
+                layer_free(take_ptr(box->layers));
+        }
+        changes_done(&changes);
+}
+
+int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err) {
+        _cleanup_(plan_freep) struct plan *plan = NULL;
+        struct hutch_request known;
+        struct hutch_error local = {0};
+        struct outcome outcome = {0};
+        struct buf output[3] = {0};
+        struct tracked tracked = {0};
+        int r;
+
+        request_read(request, &known);
+        pthread_mutex_lock(&box->queue);
+        r = run_queued(box, &known, &plan, output, &outcome, &local);
+        if (r >= 0 && plan)
+                r = track(box, plan, &tracked, &local);
+        else
+                forget_layers(box);
+        pthread_mutex_unlock(&box->queue);
+        if (r < 0) {
+                outcome = (struct outcome){.exit_code = 125, .error = local};
+                if (local.code == HUTCH_OK)
+                        error_set(&outcome.error, HUTCH_E_INTERNAL, r, "cannot run the command: %s", errno_text(-r));
+        } else if (outcome.error.code != HUTCH_OK)
+                r = outcome.error.errnum ? -outcome.error.errnum : -EIO;
+        if (err && r < 0)
+                *err = outcome.error;
+        if (ret && result_new(plan, &outcome, output, &tracked, ret) < 0)
+                r = error_oom(err);
+        for (int i = 0; i < 3; i++)
+                buf_done(&output[i]);
+        strv_free(tracked.created);
+        strv_free(tracked.modified);
+        strv_free(tracked.deleted);
+        return r;
+}

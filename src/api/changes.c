@@ -1,0 +1,100 @@
+/* See changes.h. */
+#include "changes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "../base/strv.h"
+
+void changes_done(struct changes *c) {
+        for (size_t i = 0; i < c->n; i++)
+                free(c->items[i].host_path);
+        free(c->items);
+        for (size_t i = 0; i < c->n_layers; i++) {
+                change_list_done(&c->layers[i].list);
+                closep(&c->layers[i].pair.lower);
+                closep(&c->layers[i].pair.upper);
+                closep(&c->layers[i].folder);
+        }
+        free(c->layers);
+        *c = (struct changes){0};
+}
+
+static int open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%zu", i);
+        ret->pair.host_path = box->meta.lowers[i];
+        ret->pair.lower = open(box->meta.lowers[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->pair.lower < 0)
+                return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s, which box %s was about: %s",
+                                 box->meta.lowers[i], box->meta.id, errno_text(errno));
+        ret->folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        ret->pair.upper =
+                ret->folder < 0 ? -1 : openat(ret->folder, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->pair.upper < 0)
+                return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
+                                 errno_text(errno));
+        return 0;
+}
+
+static int by_path(const void *a, const void *b) {
+        return strcmp(((const struct changed *) a)->host_path, ((const struct changed *) b)->host_path);
+}
+
+static int gather(struct changes *c) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n_layers; i++)
+                n += c->layers[i].list.n;
+        c->items = calloc(n + 1, sizeof(*c->items));
+        if (!c->items)
+                return -ENOMEM;
+        for (size_t i = 0; i < c->n_layers; i++)
+                for (size_t j = 0; j < c->layers[i].list.n; j++) {
+                        struct changed *one = &c->items[c->n];
+
+                        one->change = &c->layers[i].list.items[j];
+                        one->layer = i;
+                        if (asprintf(&one->host_path, "%s/%s", c->layers[i].pair.host_path, one->change->path) < 0)
+                                return -ENOMEM;
+                        c->n++;
+                }
+        qsort(c->items, c->n, sizeof(*c->items), by_path);
+        return 0;
+}
+
+int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err) {
+        struct changes c = {0};
+        size_t n = strv_length(box->meta.lowers);
+        int r = 0;
+
+        c.layers = calloc(n + 1, sizeof(*c.layers));
+        if (!c.layers)
+                return error_oom(err);
+        for (; r >= 0 && c.n_layers < n; c.n_layers++) {
+                struct layer_pair *layer = &c.layers[c.n_layers];
+
+                *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                r = open_layer(box, c.n_layers, layer, err);
+                if (r >= 0)
+                        r = review_changes(&layer->pair, &layer->list, err);
+        }
+        if (r >= 0 && gather(&c) < 0)
+                r = error_oom(err);
+        if (r < 0) {
+                changes_done(&c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+int changes_record_base(const struct changes *c, struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < c->n_layers; i++)
+                r = review_record_base(&c->layers[i].pair, c->layers[i].folder, err);
+        return r;
+}

@@ -1,0 +1,30 @@
+/* The changes of all layers of a box in one list, sorted by their path on the host. */
+#pragma once
+
+#include "../review/review.h"
+#include "api.h"
+
+struct layer_pair {
+        struct review_pair pair;
+        int folder; /* of the layer */
+        struct change_list list;
+};
+
+struct changed {
+        const struct change *change;
+        size_t layer;
+        char *host_path;
+};
+
+struct changes {
+        struct layer_pair *layers;
+        size_t n_layers;
+        struct changed *items;
+        size_t n;
+};
+
+int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);
+void changes_done(struct changes *c);
+
+/* Right after a run: what the host's files are like now, against which an apply will judge. */
+int changes_record_base(const struct changes *c, struct hutch_error *err);

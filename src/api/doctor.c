@@ -1,0 +1,224 @@
+/* hutch_doctor(): what this host can enforce, and for each gap the exact words that mend it. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "../base/text.h"
+#include "api.h"
+
+enum weight {
+        NEEDED, /* without it no box */
+        BETTER, /* without it a box is weaker, slower or less able */
+};
+
+static const struct {
+        enum probe_id id;
+        const char *key, *name;
+        enum weight weight;
+        const char *without; /* what is missing then */
+} rows[] = {
+        {PROBE_USERNS, "user_namespaces", "user namespaces", NEEDED, "no box without root"},
+        {PROBE_NAMESPACES, "namespaces", "pid, net, ipc, uts, cgroup namespaces", NEEDED, "no box"},
+        {PROBE_MOUNT, "mounts", "mounts in a namespace of ours", NEEDED, "no box"},
+        {PROBE_PROC, "proc", "a /proc of the box", NEEDED, "no box"},
+        {PROBE_SECCOMP, "seccomp", "system call filter", NEEDED, "no box"},
+        {PROBE_PIDFD, "pidfd", "pidfds (Linux 5.3)", NEEDED, "no box"},
+        {PROBE_IDMAP, "idmapped_mounts", "id-mapped mounts, for boxes started by root (Linux 5.12)", NEEDED,
+         "no box for root"},
+        {PROBE_NEW_MOUNTS, "mount_api", "new mount calls (Linux 5.12)", BETTER, "mount(2) is used: slower"},
+        {PROBE_OPENAT2, "openat2", "openat2 (Linux 5.6)", BETTER, "destinations may hold no links at all"},
+        {PROBE_LANDLOCK, "landlock", "Landlock (Linux 5.19)", BETTER, "one wall less behind the mounts"},
+        {PROBE_OVERLAY, "overlayfs", "overlayfs in a user namespace (Linux 5.11)", BETTER, "no copy-on-write"},
+        {PROBE_CGROUPS, "cgroups", "control groups for memory, cpu and pids", BETTER,
+         "--memory and --cpu need --allow-degraded"},
+};
+
+bool doctor_is_strong(const struct probes *p) {
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+                if (rows[i].weight == NEEDED && p->of[rows[i].id].tried && !p->of[rows[i].id].works)
+                        return false;
+        return true;
+}
+
+void doctor_first_gap(const struct probes *p, char *ret, size_t room) {
+        ret[0] = 0;
+        for (size_t i = 0; !ret[0] && i < ARRAY_SIZE(rows); i++)
+                if (rows[i].weight == NEEDED && p->of[rows[i].id].tried && !p->of[rows[i].id].works)
+                        snprintf(ret, room, "%s: %s", rows[i].name, p->of[rows[i].id].detail);
+}
+
+static void put_namespace_remedy(struct buf *b, const struct probes *p) {
+        char self[PATH_MAX];
+        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+        self[n > 0 ? n : 0] = 0;
+        if (p->in_container || p->filtered)
+                buf_puts(b, "this is a container whose filter or profile forbids it. Docker and podman:\n"
+                            "  docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+                            "--security-opt systempaths=unconfined …\n"
+                            "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}");
+        else if (p->apparmor_switch)
+                buf_printf(b,
+                           "AppArmor restricts user namespaces (Ubuntu 24.04). As root:\n"
+                           "  cat >/etc/apparmor.d/hutch <<'EOF'\n"
+                           "  abi <abi/4.0>,\n"
+                           "  include <tunables/global>\n"
+                           "  profile hutch %s flags=(unconfined) {\n"
+                           "    userns,\n"
+                           "    include if exists <local/hutch>\n"
+                           "  }\n"
+                           "  EOF\n"
+                           "  apparmor_parser -r /etc/apparmor.d/hutch",
+                           self);
+        else if (p->debian_switch)
+                buf_puts(b, "switched off by a sysctl. As root:\n"
+                            "  sysctl -w kernel.unprivileged_userns_clone=1\n"
+                            "  echo kernel.unprivileged_userns_clone=1 >/etc/sysctl.d/60-hutch.conf");
+        else if (p->no_namespaces || p->of[PROBE_USERNS].errnum == ENOSPC)
+                buf_puts(b, "the limit on user namespaces is 0 or reached. As root:\n"
+                            "  sysctl -w user.max_user_namespaces=15000\n"
+                            "  echo user.max_user_namespaces=15000 >/etc/sysctl.d/60-hutch.conf");
+        else
+                buf_puts(b, "this kernel has no user namespaces for ordinary users (CONFIG_USER_NS), or a security "
+                            "module forbids them");
+}
+
+static void put_remedy(struct buf *b, const struct probes *p, enum probe_id id) {
+        switch (id) {
+        case PROBE_USERNS:
+        case PROBE_NAMESPACES:
+        case PROBE_MOUNT:
+                put_namespace_remedy(b, p);
+                break;
+        case PROBE_PROC:
+                if (!p->of[PROBE_MOUNT].works)
+                        put_namespace_remedy(b, p);
+                else
+                        buf_puts(b, "parts of /proc are covered here, as in a container. Docker and podman:\n"
+                                    "  docker run --security-opt systempaths=unconfined …\n"
+                                    "Kubernetes: securityContext: {procMount: Unmasked}");
+                break;
+        case PROBE_OVERLAY:
+                if (!p->of[PROBE_MOUNT].works)
+                        put_namespace_remedy(b, p);
+                else
+                        buf_puts(b, "needs Linux 5.11 with overlayfs (as root: modprobe overlay)");
+                break;
+        case PROBE_LANDLOCK:
+                buf_puts(b, "needs Linux 5.19 with Landlock switched on: add landlock to the kernel's lsm= parameter");
+                break;
+        case PROBE_CGROUPS:
+                buf_puts(b, "an ordinary user gets them from systemd on cgroup version 2. As root, once:\n"
+                            "  loginctl enable-linger USER      # a user manager that stays\n"
+                            "or start hutch in a delegated scope: systemd-run --user --scope -p Delegate=yes hutch …\n"
+                            "In a container without systemd: docker run --cgroupns private -v "
+                            "/sys/fs/cgroup:/sys/fs/cgroup:rw …");
+                break;
+        case PROBE_IDMAP:
+                buf_puts(b, "run hutch as an ordinary user, or on Linux 5.12 or newer with a file system that has "
+                            "id-mapped mounts");
+                break;
+        case PROBE_SECCOMP:
+                buf_puts(b, "needs a kernel with CONFIG_SECCOMP_FILTER");
+                break;
+        default:
+                buf_puts(b, "needs a newer kernel, or a container whose filter lets the call through");
+        }
+}
+
+static void put_table(struct buf *b, const struct probes *p) {
+        buf_printf(b, "hutch %s on Linux %s%s\n\n", hutch_version(), p->kernel,
+                   p->in_container ? ", in a container" : "");
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct probe *one = &p->of[rows[i].id];
+
+                if (!one->tried)
+                        continue;
+                buf_printf(b, "  %s  %s", one->works ? "ok" : rows[i].weight == NEEDED ? "NO" : "--", rows[i].name);
+                if (one->detail[0])
+                        buf_printf(b, " (%s)", one->detail);
+                if (!one->works)
+                        buf_printf(b, ": %s", rows[i].without);
+                buf_puts(b, "\n");
+        }
+        buf_puts(b, doctor_is_strong(p) ? "\nnamespace boxes work here.\n" : "\nno backend with walls works here.\n");
+}
+
+/* Gaps that the same words mend are told once. */
+static void put_remedies(struct buf *b, const struct probes *p) {
+        char *told[ARRAY_SIZE(rows)] = {0};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                struct buf text = {0};
+                char *words;
+                bool twice = false;
+
+                if (!p->of[rows[i].id].tried || p->of[rows[i].id].works)
+                        continue;
+                put_remedy(&text, p, rows[i].id);
+                words = buf_take_string(&text);
+                for (size_t j = 0; words && j < n; j++)
+                        twice = twice || streq(told[j], words);
+                if (words && !twice) {
+                        buf_printf(b, "\n%s: %s\n", rows[i].name, words);
+                        told[n++] = words;
+                } else
+                        free(words);
+        }
+        while (n > 0)
+                free(told[--n]);
+}
+
+static char *make_json(const struct probes *p) {
+        json_t *root = json_object(), *checks = json_array();
+        char *text;
+
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+                const struct probe *one = &p->of[rows[i].id];
+                struct buf remedy = {0};
+                char *words = NULL;
+
+                if (!one->tried)
+                        continue;
+                if (!one->works) {
+                        put_remedy(&remedy, p, rows[i].id);
+                        words = buf_take_string(&remedy);
+                }
+                json_array_append_new(checks,
+                                      json_pack("{s:s, s:s, s:b, s:b, s:s, s:s?}", "check", rows[i].key, "name",
+                                                rows[i].name, "works", one->works, "needed", rows[i].weight == NEEDED,
+                                                "detail", one->detail, "remedy", words));
+                free(words);
+        }
+        json_object_set_new(root, "version", json_string(hutch_version()));
+        json_object_set_new(root, "kernel", json_string(p->kernel));
+        json_object_set_new(root, "container", json_boolean(p->in_container));
+        json_object_set_new(root, "backends", json_pack("{s:b, s:b}", "namespace", doctor_is_strong(p), "none", 1));
+        json_object_set_new(root, "checks", checks);
+        text = json_dumps(root, JSON_INDENT(2));
+        json_decref(root);
+        return text;
+}
+
+int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err) {
+        struct probes probes;
+        struct buf b = {0};
+        int r;
+
+        r = context_probe(context, &probes, err);
+        if (r < 0)
+                return r;
+        if (json)
+                *ret = make_json(&probes);
+        else {
+                put_table(&b, &probes);
+                put_remedies(&b, &probes);
+                *ret = buf_take_string(&b);
+        }
+        if (!*ret)
+                return error_oom(err);
+        *ret_strong = doctor_is_strong(&probes);
+        return 0;
+}

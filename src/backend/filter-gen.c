@@ -1,0 +1,283 @@
+/* The filter as tables, compiled by libseccomp when hutch is built: this program writes filter_program.h. A start of a
+ * box should not pay a third of a millisecond for a program that is always the same.
+ *
+ * Everything is allowed but what stands here: a box keeps strangers out by namespaces, mounts and Landlock, and the
+ * filter takes away kernel surface that ordinary programs do not miss. Two catch-alls close the future and the past:
+ * numbers above the last one that was looked at are ENOSYS, and so is every call by a foreign ABI (i386, x32). Calls
+ * that programs probe for and fall back from give ENOSYS, the rest EPERM. */
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* file_setattr: the newest call of Linux 6.18. Numbers from 424 on are the same on every architecture. */
+#define LAST_KNOWN_CALL 469
+
+static const int refused[] = {
+        /* keys are not namespaced */
+        SCMP_SYS(keyctl),
+        SCMP_SYS(add_key),
+        SCMP_SYS(request_key),
+        /* kernel surface */
+        SCMP_SYS(bpf),
+        SCMP_SYS(perf_event_open),
+        SCMP_SYS(userfaultfd),
+        SCMP_SYS(kexec_load),
+        SCMP_SYS(kexec_file_load),
+        SCMP_SYS(init_module),
+        SCMP_SYS(finit_module),
+        SCMP_SYS(delete_module),
+        SCMP_SYS(create_module),
+        SCMP_SYS(query_module),
+        SCMP_SYS(get_kernel_syms),
+        SCMP_SYS(syslog),
+        SCMP_SYS(acct),
+        SCMP_SYS(quotactl),
+        SCMP_SYS(quotactl_fd),
+        SCMP_SYS(swapon),
+        SCMP_SYS(swapoff),
+        SCMP_SYS(reboot),
+        SCMP_SYS(nfsservctl),
+        SCMP_SYS(vhangup),
+        SCMP_SYS(uselib),
+        SCMP_SYS(_sysctl),
+        SCMP_SYS(sysfs),
+        SCMP_SYS(ustat),
+        SCMP_SYS(lookup_dcookie),
+        SCMP_SYS(iopl),
+        SCMP_SYS(ioperm),
+        SCMP_SYS(modify_ldt),
+        /* clocks and names of the host */
+        SCMP_SYS(settimeofday),
+        SCMP_SYS(stime),
+        SCMP_SYS(clock_settime),
+        SCMP_SYS(clock_adjtime),
+        SCMP_SYS(adjtimex),
+        SCMP_SYS(sethostname),
+        SCMP_SYS(setdomainname),
+        /* files by handle go around every path */
+        SCMP_SYS(open_by_handle_at),
+        SCMP_SYS(fanotify_init),
+};
+
+/* What only a nested box needs. */
+static const int refused_unless_nested[] = {
+        SCMP_SYS(mount),     SCMP_SYS(umount),     SCMP_SYS(umount2),       SCMP_SYS(pivot_root),     SCMP_SYS(chroot),
+        SCMP_SYS(setns),     SCMP_SYS(fsopen),     SCMP_SYS(fsconfig),      SCMP_SYS(fsmount),        SCMP_SYS(fspick),
+        SCMP_SYS(open_tree), SCMP_SYS(move_mount), SCMP_SYS(mount_setattr), 467 /* open_tree_attr */,
+};
+
+/* Probed for by programs that know a way without them. clone3 and openat2 hide theirs in memory,
+ * where no filter sees them. */
+static const int missing[] = {
+        SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
+        SCMP_SYS(clone3),         SCMP_SYS(openat2),
+};
+
+static const uint64_t namespace_flags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                           CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
+
+/* Terminal calls that type for the person in front of it. The kernel looks at the lower 32 bits of the request only. */
+static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX};
+
+static int add_refused(scmp_filter_ctx ctx, const int *calls, size_t n, int errnum) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO((uint32_t) errnum), calls[i], 0);
+        return r;
+}
+
+static int add_masked(scmp_filter_ctx ctx, int call, unsigned arg, uint64_t mask, uint64_t value) {
+        return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), call, 1, SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value));
+}
+
+static int add_namespace_rules(scmp_filter_ctx ctx) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(namespace_flags); i++) {
+                r = add_masked(ctx, SCMP_SYS(clone), 0, namespace_flags[i], namespace_flags[i]);
+                if (r >= 0)
+                        r = add_masked(ctx, SCMP_SYS(unshare), 0, namespace_flags[i], namespace_flags[i]);
+        }
+        /* In clone() the time namespace's bit belongs to the exit signal; only unshare() takes it. */
+        return r < 0 ? r : add_masked(ctx, SCMP_SYS(unshare), 0, 0x80, 0x80);
+}
+
+/* Sockets: UNIX, INET, INET6 and route NETLINK. The kernel reads the family as a 32-bit number. */
+static int add_socket_rules(scmp_filter_ctx ctx, int call) {
+        static const uint32_t internet[] = {AF_INET, AF_INET6};
+        const uint32_t no = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+        int r = 0;
+
+        for (uint32_t family = 0; r >= 0 && family < AF_NETLINK; family++)
+                if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+                        r = seccomp_rule_add(ctx, no, call, 1, SCMP_CMP32(0, SCMP_CMP_EQ, family));
+        if (r >= 0)
+                r = seccomp_rule_add(ctx, no, call, 1, SCMP_CMP32(0, SCMP_CMP_GT, AF_NETLINK));
+        if (r >= 0)
+                r = seccomp_rule_add(ctx, no, call, 2, SCMP_CMP32(0, SCMP_CMP_EQ, AF_NETLINK),
+                                     SCMP_CMP32(2, SCMP_CMP_NE, NETLINK_ROUTE));
+        /* Beyond TCP, UDP and ICMP lie protocols (DCCP, SCTP, UDP-Lite, MPTCP, SMC) that programs fall back from. */
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(internet); i++) {
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPROTONOSUPPORT), call, 2,
+                                     SCMP_CMP32(0, SCMP_CMP_EQ, internet[i]), SCMP_CMP32(2, SCMP_CMP_EQ, IPPROTO_DCCP));
+                if (r >= 0)
+                        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPROTONOSUPPORT), call, 2,
+                                             SCMP_CMP32(0, SCMP_CMP_EQ, internet[i]),
+                                             SCMP_CMP32(2, SCMP_CMP_GT, IPPROTO_ICMPV6));
+        }
+        return r;
+}
+
+/* A file with these bits in a writable workspace would lend its owner's rights (root's, if root started the box) to
+ * whoever executes it on the host. For calls that make files the mode counts only with O_CREAT or O_TMPFILE. openat2
+ * has its mode in memory. */
+static const struct {
+        int call;
+        int flags_arg; /* -1: the mode always counts */
+        unsigned mode_arg;
+} mode_calls[] = {
+        {SCMP_SYS(chmod), -1, 1},     {SCMP_SYS(fchmod), -1, 1}, {SCMP_SYS(fchmodat), -1, 2},
+        {452 /* fchmodat2 */, -1, 2}, {SCMP_SYS(creat), -1, 1},  {SCMP_SYS(mknod), -1, 1},
+        {SCMP_SYS(mknodat), -1, 2},   {SCMP_SYS(open), 1, 2},    {SCMP_SYS(openat), 2, 3},
+};
+
+static int add_mode_rules(scmp_filter_ctx ctx) {
+        static const uint64_t bits[] = {S_ISUID, S_ISGID}, makes[] = {O_CREAT, O_TMPFILE & ~O_DIRECTORY};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(mode_calls); i++)
+                for (size_t b = 0; r >= 0 && b < ARRAY_SIZE(bits); b++) {
+                        struct scmp_arg_cmp mode =
+                                SCMP_CMP64(mode_calls[i].mode_arg, SCMP_CMP_MASKED_EQ, bits[b], bits[b]);
+
+                        if (mode_calls[i].flags_arg < 0)
+                                r = seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO(EPERM), mode_calls[i].call, 1, &mode);
+                        for (size_t m = 0; r >= 0 && mode_calls[i].flags_arg >= 0 && m < ARRAY_SIZE(makes); m++) {
+                                struct scmp_arg_cmp both[] = {SCMP_CMP64((unsigned) mode_calls[i].flags_arg,
+                                                                         SCMP_CMP_MASKED_EQ, makes[m], makes[m]),
+                                                              mode};
+
+                                r = seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO(EPERM), mode_calls[i].call, 2, both);
+                        }
+                }
+        return r;
+}
+
+/* The kernel reads these as 32-bit numbers. SCMP_CMP32 only narrows the number that is compared with: the comparison
+ * itself is of all 64 bits, and one bit above them would lead around the rule. So the lower half is masked out.
+ *
+ * init has the target's user, so the kernel would let it be starved or crippled: its limits, priority and processors
+ * are not the box's to change. It is process 1, group 1, and one of "the user's". */
+static const struct {
+        int call;
+        unsigned arg;
+        uint32_t value;
+} init_calls[] = {
+        {SCMP_SYS(prlimit64), 0, 1},
+        {SCMP_SYS(sched_setscheduler), 0, 1},
+        {SCMP_SYS(sched_setparam), 0, 1},
+        {SCMP_SYS(sched_setattr), 0, 1},
+        {SCMP_SYS(sched_setaffinity), 0, 1},
+        {SCMP_SYS(setpriority), 1, 1},
+        {SCMP_SYS(setpriority), 0, PRIO_USER},
+        {SCMP_SYS(ioprio_set), 1, 1},
+        {SCMP_SYS(ioprio_set), 0, 3 /* IOPRIO_WHO_USER */},
+};
+
+static int add_init_rules(scmp_filter_ctx ctx) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(init_calls); i++)
+                r = add_masked(ctx, init_calls[i].call, init_calls[i].arg, UINT32_MAX, init_calls[i].value);
+        return r;
+}
+
+static int add_rules(scmp_filter_ctx ctx, bool nested) {
+        int r;
+
+        r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+        if (r >= 0)
+                r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        if (r >= 0)
+                r = add_refused(ctx, refused, ARRAY_SIZE(refused), EPERM);
+        if (r >= 0)
+                r = add_refused(ctx, missing, ARRAY_SIZE(missing), ENOSYS);
+        if (r >= 0 && !nested) {
+                r = add_refused(ctx, refused_unless_nested, ARRAY_SIZE(refused_unless_nested), EPERM);
+                if (r >= 0)
+                        r = add_namespace_rules(ctx);
+        }
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(terminal_calls); i++)
+                r = add_masked(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, terminal_calls[i]);
+        if (r >= 0)
+                r = add_socket_rules(ctx, SCMP_SYS(socket));
+        if (r >= 0)
+                r = add_socket_rules(ctx, SCMP_SYS(socketpair));
+        if (r >= 0)
+                r = add_mode_rules(ctx);
+        if (r >= 0)
+                r = add_init_rules(ctx);
+        /* A socket's upper protocols (tls, smc, espintcp) are modules that load themselves. */
+        if (r >= 0)
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
+                                     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, IPPROTO_TCP),
+                                     SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, UINT32_MAX, TCP_ULP));
+        return r;
+}
+
+static void put(const struct sock_filter *code, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                printf("        {0x%02x, %u, %u, 0x%08x},\n", code[i].code, code[i].jt, code[i].jf, code[i].k);
+}
+
+/* The check for unknown numbers, then what libseccomp made. */
+static int put_program(const char *name, bool nested) {
+        const struct sock_filter prologue[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* seccomp_data.nr */),
+                BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST_KNOWN_CALL, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SCMP_ACT_ERRNO(ENOSYS)),
+        };
+        struct sock_filter code[BPF_MAXINSNS];
+        scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+        int fd = memfd_create("filter", MFD_CLOEXEC);
+        ssize_t n;
+
+        if (!ctx || fd < 0 || add_rules(ctx, nested) < 0 || seccomp_export_bpf(ctx, fd) < 0)
+                return -1;
+        n = pread(fd, code, sizeof(code), 0);
+        if (n <= 0 || n % (ssize_t) sizeof(code[0]) != 0)
+                return -1;
+        printf("static const struct sock_filter %s[] = {\n", name);
+        put(prologue, ARRAY_SIZE(prologue));
+        put(code, (size_t) n / sizeof(code[0]));
+        puts("};");
+        seccomp_release(ctx);
+        close(fd);
+        return 0;
+}
+
+int main(void) {
+        if (put_program("program_closed", false) < 0 || put_program("program_nested", true) < 0) {
+                fputs("filter-gen: libseccomp could not compile the table\n", stderr);
+                return 1;
+        }
+        return 0;
+}

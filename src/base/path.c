@@ -1,0 +1,92 @@
+/* Paths as text; see path.h. */
+#include "path.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "macro.h"
+
+/* Removes "//", "/./" and "/../" in place. A ".." at the root stays at the root, as in the kernel. */
+static void normalise(char *path) {
+        char *out = path;
+        const char *in = path;
+
+        while (*in) {
+                size_t n;
+
+                while (*in == '/')
+                        in++;
+                n = strcspn(in, "/");
+                if (n == 0)
+                        break;
+                if (n == 1 && in[0] == '.') {
+                        in += n;
+                        continue;
+                }
+                if (n == 2 && in[0] == '.' && in[1] == '.') {
+                        while (out > path && *--out != '/')
+                                ;
+                        in += n;
+                        continue;
+                }
+                *out++ = '/';
+                memmove(out, in, n);
+                out += n;
+                in += n;
+        }
+        if (out == path)
+                *out++ = '/';
+        *out = 0;
+}
+
+int path_make_absolute(const char *path, const char *base, char **ret) {
+        char *joined = NULL;
+
+        if (path[0] == '/')
+                joined = strdup(path);
+        else if (!base || base[0] != '/')
+                return -EINVAL;
+        else if (asprintf(&joined, "%s/%s", base, path) < 0)
+                joined = NULL;
+        if (!joined)
+                return -ENOMEM;
+        normalise(joined);
+        *ret = joined;
+        return 0;
+}
+
+bool path_is_beneath(const char *path, const char *root) {
+        size_t n = strlen(root);
+
+        if (streq(root, "/"))
+                return path[0] == '/';
+        return strncmp(path, root, n) == 0 && (path[n] == '/' || path[n] == 0);
+}
+
+const char *path_tail(const char *path, const char *root) {
+        if (streq(root, "/"))
+                return streq(path, "/") ? "" : path;
+        return path + strlen(root);
+}
+
+const char *path_basename(const char *path) {
+        const char *slash = strrchr(path, '/');
+
+        return slash ? slash + 1 : path;
+}
+
+int path_dirname(const char *path, char **ret) {
+        const char *slash = strrchr(path, '/');
+        char *dir;
+
+        if (!slash)
+                dir = strdup(".");
+        else if (slash == path)
+                dir = strdup("/");
+        else
+                dir = strndup(path, (size_t) (slash - path));
+        if (!dir)
+                return -ENOMEM;
+        *ret = dir;
+        return 0;
+}

@@ -1,0 +1,17 @@
+/* Paths as text: nothing here looks at a file system. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Makes an absolute path out of `path` seen from `base` (absolute): "." and ".." and doubled slashes removed by text
+ * alone. Fails with -ENOMEM, or -EINVAL if neither is absolute. */
+int path_make_absolute(const char *path, const char *base, char **ret);
+
+/* Whether `path` is `root` or lies beneath it; both absolute and normalised. */
+bool path_is_beneath(const char *path, const char *root);
+
+/* What follows `root` in `path`: "" or "/rest". Only where path_is_beneath(). */
+const char *path_tail(const char *path, const char *root);
+
+const char *path_basename(const char *path);
+int path_dirname(const char *path, char **ret);

@@ -1,0 +1,91 @@
+/* Finding out what the host can do; see facts.h. Decides nothing. */
+#include "facts.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "../base/io.h"
+#include "../base/parse.h"
+#include "sys.h"
+
+/* Boxes of root run under this host id. It lies above the ranges that distributions, systemd and container engines hand
+ * out, so that nothing on the host belongs to it. In a container with fewer ids the highest one serves. */
+#define BOX_UID 0x7fff0000u
+#define BOX_UID_FALLBACK 65534u
+
+/* Whether `id` is mapped in this user namespace, from the text of /proc/self/uid_map; *ret_total counts all mapped ids.
+ * *ret_real_root is set if an id outside of them is 0.
+ */
+static bool id_is_mapped(const char *map, uid_t id, bool *ret_real_root, unsigned long long *ret_total) {
+        unsigned long long inside, outside, count, total = 0;
+        bool found = false;
+        int n;
+
+        while (sscanf(map, " %llu %llu %llu%n", &inside, &outside, &count, &n) == 3) {
+                if (id >= inside && id - inside < count)
+                        found = true;
+                if (outside == 0)
+                        *ret_real_root = true;
+                total += count;
+                map += n;
+        }
+        *ret_total = total;
+        return found;
+}
+
+static int read_identity(struct host_facts *f, struct hutch_error *err) {
+        _cleanup_(freep) char *map = NULL;
+        unsigned long long total;
+        bool real_root = false;
+        gid_t groups[64];
+        int n, r;
+
+        f->uid = geteuid();
+        f->gid = getegid();
+        n = getgroups(ARRAY_SIZE(groups), groups);
+        if (n < 0)
+                f->n_groups = (size_t) getgroups(0, NULL);
+        for (int i = 0; i < n; i++)
+                if (groups[i] != f->gid)
+                        f->n_groups++;
+        if (f->uid != 0)
+                return 0;
+
+        /* uid 0 that owns but its own id is an ordinary user in a namespace of its own; with more it is a root, and a
+         * box that ran under its id would own what root owns. */
+        r = read_whole_file(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL);
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot read /proc/self/uid_map: %s", errno_text(-r));
+        if (id_is_mapped(map, BOX_UID, &real_root, &total))
+                f->box_uid = BOX_UID;
+        else if (id_is_mapped(map, BOX_UID_FALLBACK, &real_root, &total))
+                f->box_uid = BOX_UID_FALLBACK;
+        f->privileged = total > 1 || real_root;
+        return 0;
+}
+
+/* The others of the family look at rights first; but a filter that has them fail with ENOSYS shows. */
+static bool has_older_calls(void) {
+        bool has = sys_fsopen("") >= 0 || errno != ENOSYS;
+
+        has = (sys_open_tree(-1, "", ~0u) >= 0 || errno != ENOSYS) && has;
+        return (sys_move_mount(-1, "", -1, "", ~0u) >= 0 || errno != ENOSYS) && has;
+}
+
+int host_facts_read(struct host_facts *ret, struct hutch_error *err) {
+        struct host_facts f = {0};
+        int r;
+
+        r = read_identity(&f, err);
+        if (r < 0)
+                return r;
+        r = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        f.landlock_abi = r > 0 ? r : 0;
+        /* Asked with flags that do not exist the kernel says EINVAL, before it looks at rights; where it lacks the
+         * call, or a container's filter keeps it away, something else. mount_setattr is the newest of its family. */
+        f.mount_api =
+                sys_mount_setattr(-1, "", ~0u, &(struct mount_attr){0}) < 0 && errno == EINVAL && has_older_calls();
+        f.openat2 = sys_openat2(-1, "", ~0u, 0) < 0 && errno == EINVAL;
+        *ret = f;
+        return 0;
+}

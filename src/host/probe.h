@@ -1,0 +1,38 @@
+/* Trials: each capability that a box may need, tried for real in child processes that leave nothing behind. */
+#pragma once
+
+#include "facts.h"
+
+enum probe_id {
+        PROBE_USERNS,
+        PROBE_NAMESPACES,
+        PROBE_MOUNT,
+        PROBE_PROC,
+        PROBE_NEW_MOUNTS,
+        PROBE_OPENAT2,
+        PROBE_SECCOMP,
+        PROBE_LANDLOCK,
+        PROBE_PIDFD,
+        PROBE_OVERLAY,
+        PROBE_IDMAP, /* as root only */
+        PROBE_CGROUPS,
+        N_PROBES,
+};
+
+struct probe {
+        bool tried, works;
+        int errnum;
+        char detail[96];
+};
+
+struct probes {
+        struct probe of[N_PROBES];
+        bool debian_switch;   /* kernel.unprivileged_userns_clone is 0 */
+        bool apparmor_switch; /* kernel.apparmor_restrict_unprivileged_userns is 1 */
+        bool no_namespaces;   /* user.max_user_namespaces is 0 */
+        bool in_container;
+        bool filtered; /* somebody's system call filter is on us */
+        char kernel[64];
+};
+
+int host_probe(struct probes *ret, struct hutch_error *err);

@@ -1,0 +1,20 @@
+/* Opening what is to be attached, and copying it as a mount tree of its own. Used by init, and by the warden where it
+ * is root. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/error.h"
+
+/* An O_PATH fd of an absolute path that was resolved before: a link that stands in it now was put there since, and is
+ * refused. */
+int tree_open_source(const char *path, bool has_openat2);
+
+/* Refuses a source that is no longer what the survey looked at; ino 0: it was not looked at. */
+struct stat;
+int tree_check(const char *path, const struct stat *st, uint64_t dev, uint64_t ino, struct hutch_error *err);
+
+/* A recursive, detached copy of the mounts at `fd`. Attributes are added, never taken away, so that locked flags stay;
+ * with any the copy also becomes private. `idmap` is a user namespace to map ids by, or -1. */
+int tree_clone(int fd, uint64_t attributes, int idmap);

@@ -1,0 +1,329 @@
+/* The life of init; see init.h.
+ *
+ * init shares its user with the target, so it must not be one of its victims: it is not dumpable (no ptrace, no
+ * /proc/1/mem, no /proc/1/fd), it lies outside the target's Landlock domain, and as pid 1 it gets no signal that it
+ * does not wait for. */
+#include "init.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "../base/io.h"
+#include "../host/sys.h"
+#include "network.h"
+#include "sample.h"
+
+static void _noreturn_ fail(const struct init_input *in, const struct hutch_error *err, int status) {
+        struct init_message message = {.event = INIT_FAILED, .value = status, .error = *err};
+
+        message_send(in->control, &message, sizeof(message), NULL, 0);
+        _exit(status);
+}
+
+static int compare(const void *a, const void *b) {
+        return *(const int *) a - *(const int *) b;
+}
+
+static void close_between(unsigned first, unsigned last) {
+        if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+                return;
+        if (last > 65535)
+                last = 65535;
+        for (unsigned fd = first; fd <= last; fd++)
+                close((int) fd);
+}
+
+/* Closes everything that this box does not need: fds that hutch's caller leaked, other boxes' pipes. 0 to 2 become
+ * /dev/null, so that no other fd is born there. */
+static int tidy_fds(const struct init_input *in, struct hutch_error *err) {
+        size_t n_mounts = in->mounts ? 2 * in->plan->n_steps : 0, n = 0;
+        _cleanup_(freep) int *keep = calloc(n_mounts + 5, sizeof(int));
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC), next = 3;
+
+        if (null < 0 || !keep)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open /dev/null: %s", errno_text(errno));
+        for (int i = 0; i < 3; i++)
+                if (null != i && dup3(null, i, O_CLOEXEC) < 0)
+                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set up fd %d: %s", i,
+                                         errno_text(errno));
+        for (int i = 0; i < 3; i++)
+                keep[n++] = in->streams[i];
+        keep[n++] = in->control;
+        keep[n++] = in->warden;
+        for (size_t i = 0; i < n_mounts; i++)
+                keep[n++] = in->mounts[i];
+        qsort(keep, n, sizeof(int), compare);
+        for (size_t i = 0; i < n; i++) {
+                if (keep[i] < next)
+                        continue;
+                close_between((unsigned) next, (unsigned) keep[i] - 1);
+                next = keep[i] + 1;
+        }
+        close_between((unsigned) next, ~0u);
+        return 0;
+}
+
+/* The copy of the warden's arguments that everybody in the box could read in /proc/1/cmdline: host paths, values of
+ * variables. The kernel lays them out as one run of strings: arguments, environment, the name that was executed. The
+ * environment goes with them; nobody in init asks for it. */
+static int hide_arguments(struct hutch_error *err) {
+        static const char name[] = "hutch-init";
+        char *start = program_invocation_name, *end = (char *) getauxval(AT_EXECFN);
+
+        if (!start || !end || end <= start || end - start > 8 << 20)
+                return error_set(err, HUTCH_E_SETUP_FAILED, EPROTO, "cannot find init's arguments");
+        memset(start, 0, (size_t) (end - start));
+        if ((size_t) (end - start) >= sizeof(name))
+                memcpy(start, name, sizeof(name));
+        prctl(PR_SET_NAME, name);
+        return 0;
+}
+
+static int write_file(int self, const char *name, const char *text, struct hutch_error *err) {
+        _cleanup_(closep) int fd = openat(self, name, O_WRONLY | O_CLOEXEC);
+        int r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot write /proc/self/%s: %s", name, errno_text(-r));
+        return 0;
+}
+
+/* An ordinary user maps the one id that is its own; the kernel wants setgroups() given up for that. A privileged warden
+ * maps another id from outside, and init then takes it on and drops the groups. */
+static int take_ids(const struct init_input *in, struct hutch_error *err) {
+        const struct plan *plan = in->plan;
+        _cleanup_(closep) int self = -1;
+        char line[64];
+        int r;
+
+        if (plan->map_by_parent) {
+                if (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+                    setresuid(plan->uid, plan->uid, plan->uid) < 0)
+                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot take on uid %u: %s", plan->uid,
+                                         errno_text(errno));
+                return 0;
+        }
+        self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (self < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open /proc/self: %s", errno_text(errno));
+        r = write_file(self, "setgroups", "deny", err);
+        snprintf(line, sizeof(line), "%u %u 1", plan->uid, plan->host_uid);
+        if (r >= 0)
+                r = write_file(self, "uid_map", line, err);
+        snprintf(line, sizeof(line), "%u %u 1", plan->gid, plan->host_gid);
+        if (r >= 0)
+                r = write_file(self, "gid_map", line, err);
+        return r;
+}
+
+static int build(const struct init_input *in, struct network *network, struct hutch_error *err) {
+        const struct plan *plan = in->plan;
+        struct warden_message go;
+        int r;
+
+        if (in->wait &&
+            (message_receive(in->control, &go, sizeof(go), NULL, 0, 0) != sizeof(go) || go.order != ORDER_GO))
+                _exit(125);
+        r = take_ids(in, err);
+        if (r < 0)
+                return r;
+        if (plan->own_network) {
+                r = network_start(network, err);
+                if (r < 0)
+                        return r;
+        }
+        if (in->own_cgroups_late && unshare(CLONE_NEWCGROUP) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a cgroup namespace: %s",
+                                 errno_text(errno));
+        if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
+        return init_build_root(in, err);
+}
+
+/* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one
+ * signal reaches all of it. Without one every orphan comes to init (it is a subreaper), which kills its children until
+ * none is left. */
+static void end_tree(const struct plan *plan) {
+        for (;;) {
+                _cleanup_(freep) char *list = NULL;
+                char path[64], *next;
+
+                if (plan->isolated)
+                        kill(-1, SIGKILL);
+                else {
+                        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+                        if (read_whole_file(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
+                                return;
+                        next = list;
+                        for (char *word; (word = strsep(&next, " \n"));)
+                                if (word[0])
+                                        kill(atoi(word), SIGKILL);
+                }
+                if (waitpid(-1, NULL, 0) < 0 && errno == ECHILD)
+                        return;
+        }
+}
+
+static void _noreturn_ finish(const struct init_input *in, int status, uint64_t peak_memory) {
+        struct init_message message = {.event = INIT_EXITED, .value = status, .peak_memory = peak_memory};
+
+        end_tree(in->plan);
+        message_send(in->control, &message, sizeof(message), NULL, 0);
+        _exit(0);
+}
+
+/* By order: how the target ended is still told. */
+static void _noreturn_ end_now(const struct init_input *in, pid_t target, uint64_t peak_memory) {
+        int status = SIGKILL;
+
+        kill(target, SIGKILL);
+        waitpid(target, &status, 0);
+        finish(in, status, peak_memory);
+}
+
+static void take_order(const struct init_input *in, int terminal, pid_t target, uint64_t peak_memory) {
+        struct warden_message message;
+        ssize_t n = message_receive(in->control, &message, sizeof(message), NULL, 0, MSG_DONTWAIT);
+
+        if (n == -EAGAIN)
+                return;
+        if (n == sizeof(message) && message.order == ORDER_END)
+                end_now(in, target, peak_memory);
+        if (n != sizeof(message)) { /* the warden is gone */
+                end_tree(in->plan);
+                _exit(125);
+        }
+        if (message.order == ORDER_SIGNAL)
+                kill(-target, message.value);
+        else if (message.order == ORDER_SIGNAL_ALL)
+                kill(in->plan->isolated ? -1 : -target, message.value);
+        else if (message.order == ORDER_FOREGROUND && tcgetpgrp(terminal) != (message.value ? target : getpgrp())) {
+                tcsetpgrp(terminal, message.value ? target : getpgrp());
+                if (message.value)
+                        kill(-target, SIGCONT);
+        }
+}
+
+static void reap(const struct init_input *in, pid_t target, uint64_t peak_memory) {
+        int status;
+        pid_t pid;
+
+        while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR))
+                if (pid < 0)
+                        continue;
+                else if (pid == target && WIFSTOPPED(status)) {
+                        struct init_message message = {.event = INIT_STOPPED, .value = WSTOPSIG(status)};
+
+                        message_send(in->control, &message, sizeof(message), NULL, 0);
+                } else if (pid == target)
+                        finish(in, status, peak_memory);
+}
+
+/* Looks at what the box uses; false once a limit was run into and told. */
+static bool sample(const struct init_input *in, uint64_t *peak_memory) {
+        struct init_message message = {.event = INIT_LIMIT, .value = (int) sample_check(in->plan, peak_memory)};
+
+        if (message.value == HUTCH_NOT_KILLED)
+                return true;
+        message.peak_memory = *peak_memory;
+        message_send(in->control, &message, sizeof(message), NULL, 0);
+        return false;
+}
+
+static void _noreturn_ watch(const struct init_input *in, int children, int terminal, pid_t target) {
+        struct pollfd fds[] = {{.fd = children, .events = POLLIN},
+                               {.fd = in->control, .events = POLLIN},
+                               {.fd = in->warden, .events = POLLIN}};
+        bool sampling = sample_wanted(in->plan);
+        uint64_t peak_memory = 0;
+
+        for (;;) {
+                struct signalfd_siginfo info;
+
+                if (poll(fds, ARRAY_SIZE(fds), sampling ? SAMPLE_EVERY_MS : -1) < 0) {
+                        if (errno == EINTR)
+                                continue;
+                        end_tree(in->plan); /* blind: no way to go on */
+                        _exit(125);
+                }
+                if (sampling)
+                        sampling = sample(in, &peak_memory);
+                if (fds[2].revents) {
+                        end_tree(in->plan);
+                        _exit(125);
+                }
+                if (fds[1].revents)
+                        take_order(in, terminal, target, peak_memory);
+                if (fds[0].revents) {
+                        while (read(children, &info, sizeof(info)) > 0)
+                                ;
+                        reap(in, target, peak_memory);
+                }
+        }
+}
+
+void init_run(const struct init_input *in) {
+        struct hutch_error err = {0};
+        struct network network;
+        int r, landlock = -1, terminal = -1, children, status = 125;
+        sigset_t mask;
+        pid_t target;
+
+        r = tidy_fds(in, &err);
+        sigfillset(&mask);
+        sigprocmask(SIG_SETMASK, &mask, NULL);
+        if (r >= 0 && setsid() < 0)
+                r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
+        if (r >= 0)
+                r = hide_arguments(&err);
+        if (r >= 0 && in->plan->isolated)
+                r = build(in, &network, &err);
+        else if (r >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
+        if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
+                r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become undumpable: %s", errno_text(errno));
+        if (r >= 0 && in->modes)
+                r = init_open_terminal(in, &terminal, &err);
+        if (r >= 0 && in->plan->landlock)
+                r = init_make_landlock(in, &landlock, &err);
+        if (r >= 0 && in->plan->own_network)
+                r = network_join(&network, &err);
+        if (r >= 0 && in->plan->isolated)
+                r = init_drop_privileges(&err);
+        if (r >= 0 && chdir(in->plan->cwd) < 0)
+                r = error_set(&err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", in->plan->cwd,
+                              errno_text(errno));
+        /* A second string beside the pidfd, where init's end is everybody's. Changed credentials clear it, so it comes
+         * after them. */
+        if (r >= 0 && in->plan->isolated && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot bind init to the warden: %s",
+                              errno_text(errno));
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGCHLD);
+        children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (r >= 0 && children < 0)
+                r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot watch children: %s", errno_text(errno));
+        if (r < 0) {
+                error_stage(&err, "setup");
+                fail(in, &err, 125);
+        }
+
+        r = init_start_target(in, landlock, terminal, &target, &status, &err);
+        if (r < 0) {
+                error_stage(&err, "exec");
+                fail(in, &err, status);
+        }
+        for (int i = 0; i < 3; i++)
+                if (in->streams[i] >= 0)
+                        close(in->streams[i]);
+        watch(in, children, terminal, target);
+}

@@ -1,0 +1,70 @@
+/* init: pid 1 of a box. A copy of the warden's process in new namespaces, which builds the box around itself, gives up
+ * every privilege, starts the target, reaps, passes signals on, and ends the box when the target or the warden is gone.
+ */
+#pragma once
+
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "../backend/filter.h"
+#include "../plan/plan.h"
+
+struct init_input {
+        const struct plan *plan;
+        const struct host_facts *facts;
+        const int *mounts; /* prepared by a privileged warden; NULL: init opens them itself. One a step, or -1; and once
+                            * more as many, for the layers of steps that are copy-on-write */
+        const char *layers;          /* the folder of the box's layers */
+        int streams[3];              /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
+        const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
+        const struct winsize *size;  /* of the same */
+        bool foreground;             /* the target has the box's terminal from the beginning */
+        int control;                 /* SOCK_SEQPACKET to the warden */
+        int warden;                  /* pidfd of the warden */
+        bool wait;                   /* for ORDER_GO */
+        bool own_cgroups_late;       /* the cgroup namespace is made once it sits in its group */
+};
+
+enum { STREAM_TERMINAL = -2 };
+
+/* What init tells the warden. */
+enum init_event {
+        INIT_FAILED,
+        INIT_EXITED,
+        INIT_TERMINAL, /* with the master of the box's terminal */
+        INIT_STOPPED,  /* .value is the signal */
+        INIT_LIMIT,    /* .value is the kill reason; the box is to be ended */
+};
+
+struct init_message {
+        enum init_event event;
+        uint64_t peak_memory; /* as far as init looked */
+        int value;            /* EXITED: the wait status; FAILED: the exit status that hutch gives */
+        struct hutch_error error;
+};
+
+/* What the warden tells init. */
+enum warden_order {
+        ORDER_GO,         /* ids are mapped, the control group is joined */
+        ORDER_SIGNAL,     /* the target's foreground group gets signal .value */
+        ORDER_SIGNAL_ALL, /* everything in the box gets it */
+        ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
+        ORDER_END,        /* kill everything and account for it */
+};
+
+struct warden_message {
+        enum warden_order order;
+        int value;
+};
+
+void init_run(const struct init_input *in) _noreturn_;
+
+/* Its parts. */
+/* The box's terminal: the target's end, as controlling terminal of init's session; the other goes to the warden. */
+int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
+int init_build_root(const struct init_input *in, struct hutch_error *err);
+int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);
+int init_drop_privileges(struct hutch_error *err);
+/* Starts the target; on failure *ret_status is 126, 127 or 125. */
+int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
+                      struct hutch_error *err);

@@ -1,0 +1,29 @@
+/* Two ways to mount: by the calls of Linux 5.12, and by mount(2) where those are missing. root.c decides what goes
+ * where and looks up destinations; these only attach. */
+#pragma once
+
+#include <stdint.h>
+
+#include "../base/error.h"
+
+enum {
+        MOUNT_RO = 1,
+        MOUNT_NODEV = 2,
+        MOUNT_NOEXEC = 4,
+        MOUNT_AS_IS = 8, /* with the flags that are there; without it nosuid is added in any case */
+};
+
+struct mount_ops {
+        /* A tmpfs that will be the box's root, attached somewhere out of the way; *ret is an fd of its root folder. */
+        int (*make_root)(const char *options, int *ret);
+        /* A new file system at the folder `dest`. `options` is a list of key=value. */
+        int (*attach_new)(const char *type, const char *options, int dest, unsigned flags);
+        /* What `source` (O_PATH) shows, with everything mounted below it, at `dest` of the same kind. */
+        int (*attach_tree)(int source, int dest, unsigned flags);
+        /* An overlay of two folders at `dest`; `work` is its own. */
+        int (*attach_overlay)(int lower, int upper, int work, int dest, unsigned flags);
+        /* The mount whose root `fd` is becomes read-only, those below it do not. */
+        int (*seal)(int fd);
+};
+
+extern const struct mount_ops mount_ops_new, mount_ops_old;

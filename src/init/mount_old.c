@@ -1,0 +1,140 @@
+/* Mounting by mount(2), for kernels before 5.12 and for containers that refuse the newer calls.
+ *
+ * Sources and destinations are named through /proc/self/fd, so that what was looked up is what is mounted. A bind takes
+ * no flags of its own; they come by remounting, which must repeat the flags that are there (the kernel locks those of
+ * mounts that came from outside) and reaches one mount at a time: those below are found in mountinfo. */
+#include "mount.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+
+#include "../base/io.h"
+#include "../base/path.h"
+#include "../host/sys.h"
+
+static const char place[] = "/tmp"; /* where the root is built, out of sight of the host */
+
+static void name_fd(int fd, char *ret, size_t room) {
+        snprintf(ret, room, "/proc/self/fd/%d", fd);
+}
+
+static unsigned long flags_of(unsigned flags) {
+        return MS_NOSUID | (flags & MOUNT_RO ? MS_RDONLY : 0) | (flags & MOUNT_NODEV ? MS_NODEV : 0) |
+               (flags & MOUNT_NOEXEC ? MS_NOEXEC : 0);
+}
+
+static int remount(const char *path, unsigned long add) {
+        static const struct {
+                unsigned long have, keep;
+        } kept[] = {{ST_RDONLY, MS_RDONLY},        {ST_NOSUID, MS_NOSUID},   {ST_NODEV, MS_NODEV},
+                    {ST_NOEXEC, MS_NOEXEC},        {ST_NOATIME, MS_NOATIME}, {ST_RELATIME, MS_RELATIME},
+                    {ST_NODIRATIME, MS_NODIRATIME}};
+        struct statvfs st;
+
+        if (statvfs(path, &st) < 0)
+                return -errno;
+        for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+                if (st.f_flag & kept[i].have)
+                        add |= kept[i].keep;
+        return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | add, NULL) < 0 ? -errno : 0;
+}
+
+/* mountinfo writes space, tab, newline and backslash as \ooo. */
+static void unescape(char *s) {
+        char *out = s;
+
+        for (; *s; s++)
+                if (s[0] == '\\' && s[1] && s[2] && s[3]) {
+                        *out++ = (char) ((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+                        s += 3;
+                } else
+                        *out++ = *s;
+        *out = 0;
+}
+
+static int remount_below(const char *top, unsigned long add) {
+        _cleanup_(freep) char *info = NULL;
+        int r;
+
+        r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
+        if (r < 0)
+                return r;
+        for (char *next = info, *line; (line = strsep(&next, "\n"));) {
+                char *path = NULL;
+
+                for (int field = 0; line && field < 5; field++)
+                        path = strsep(&line, " ");
+                if (!path)
+                        continue;
+                unescape(path);
+                if (!path_is_beneath(path, top) || streq(path, top))
+                        continue;
+                r = remount(path, add);
+                /* Mounts of the host that lie under `place` are listed too, and are not there. */
+                if (r < 0 && r != -ENOENT && r != -EINVAL)
+                        return r;
+        }
+        return 0;
+}
+
+static int make_root(const char *options, int *ret) {
+        int fd;
+
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+                return -errno;
+        fd = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        *ret = fd;
+        return 0;
+}
+
+static int attach_new(const char *type, const char *options, int dest, unsigned flags) {
+        char to[64];
+
+        name_fd(dest, to, sizeof(to));
+        return mount(type, to, type, flags_of(flags), options) < 0 ? -errno : 0;
+}
+
+/* After the bind, /proc/self/fd still names what is beneath it; the mount itself is reached by its path. */
+static int attach_tree(int source, int dest, unsigned flags) {
+        char from[64], to[64], path[PATH_MAX];
+        ssize_t n;
+        int r;
+
+        name_fd(source, from, sizeof(from));
+        name_fd(dest, to, sizeof(to));
+        n = readlink(to, path, sizeof(path) - 1);
+        if (n < 0)
+                return -errno;
+        path[n] = 0;
+        if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0 || mount(NULL, path, NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return -errno;
+        if (flags & MOUNT_AS_IS)
+                return 0;
+        r = remount(path, flags_of(flags));
+        return r < 0 ? r : remount_below(path, flags_of(flags));
+}
+
+static int attach_overlay(int lower, int upper, int work, int dest, unsigned flags) {
+        char options[256], to[64];
+
+        name_fd(dest, to, sizeof(to));
+        snprintf(options, sizeof(options),
+                 "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,userxattr,volatile",
+                 lower, upper, work);
+        return mount("overlay", to, "overlay", flags_of(flags), options) < 0 ? -errno : 0;
+}
+
+static int seal(int fd) {
+        char path[64];
+
+        name_fd(fd, path, sizeof(path));
+        return remount(path, MS_RDONLY);
+}
+
+const struct mount_ops mount_ops_old = {make_root, attach_new, attach_tree, attach_overlay, seal};

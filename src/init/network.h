@@ -1,0 +1,19 @@
+/* The box's own network, made beside init's other work. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "../base/error.h"
+
+struct network {
+        pid_t helper;
+        int fd;           /* the namespace, once it is there */
+        int result;       /* 0 or -errno */
+        const char *step; /* what was being done */
+        char stack[16384] __attribute__((aligned(16)));
+};
+
+int network_start(struct network *n, struct hutch_error *err);
+
+/* Waits for the helper and enters the namespace. */
+int network_join(struct network *n, struct hutch_error *err);

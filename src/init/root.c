@@ -1,0 +1,531 @@
+/* Building the box's file system from the plan's steps, and moving into it.
+ *
+ * The root is one tmpfs, read-only in the end, and the box's own writable folders (/tmp, the home, …) are folders of it
+ * that are bound onto themselves before: one file system costs less than seven, and one size bounds them all.
+ *
+ * A destination is looked up inside the new root only: a link in it cannot lead out (RESOLVE_IN_ROOT). What is missing
+ * is made, but only in file systems that init itself created: nothing is ever made on the host to mount something on.
+ */
+#include "init.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "../base/io.h"
+#include "../base/path.h"
+#include "../host/sys.h"
+#include "../host/tree.h"
+#include "mount.h"
+
+#define DISK_SLACK (256 * 1024)
+
+struct builder {
+        const struct init_input *in;
+        const struct mount_ops *ops;
+        int root;
+        dev_t own;    /* the root's file system: ours to make things in */
+        int *sources; /* of the steps, then their layers' folders; opened before the root covers anything of the host */
+        unsigned n_scratch, n_covers, n_parked;
+};
+
+static int setup_error(struct hutch_error *err, int r, const char *what, const char *path) {
+        return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot %s %s: %s", what, path, errno_text(-r));
+}
+
+static bool is_own(const struct builder *b, int fd) {
+        struct stat st;
+
+        return fstat(fd, &st) == 0 && st.st_dev == b->own;
+}
+
+/* Opens a path of the box. Without openat2 no link is followed at all, one component at a time. */
+static int open_in_root(const struct builder *b, const char *path) {
+        int fd;
+
+        path += strspn(path, "/");
+        if (!path[0])
+                path = ".";
+        if (b->in->facts->openat2) {
+                fd = sys_openat2(b->root, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
+                return fd < 0 ? -errno : fd;
+        }
+        fd = openat(b->root, ".", O_PATH | O_CLOEXEC);
+        while (fd >= 0 && *path) {
+                size_t n = strcspn(path, "/");
+                char name[NAME_MAX + 1];
+                struct stat st;
+                int next;
+
+                if (n > NAME_MAX) {
+                        close(fd);
+                        return -ENAMETOOLONG;
+                }
+                memcpy(name, path, n);
+                name[n] = 0;
+                path += n;
+                path += strspn(path, "/");
+                next = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+                if (next >= 0 && fstat(next, &st) == 0 && S_ISLNK(st.st_mode)) {
+                        close(next);
+                        next = -1;
+                        errno = ELOOP;
+                }
+                close(fd);
+                fd = next;
+        }
+        return fd < 0 ? -errno : fd;
+}
+
+/* Makes the folder `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
+static int make_folder(struct builder *b, const char *path, int *ret) {
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int up = -1;
+        int fd = open_in_root(b, path), r;
+
+        if (fd != -ENOENT) {
+                *ret = fd;
+                return fd < 0 ? fd : 0;
+        }
+        r = path_dirname(path, &parent);
+        if (r >= 0)
+                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return r;
+        if (!is_own(b, up))
+                return -EROFS;
+        if (mkdirat(up, path_basename(path), 0755) < 0)
+                return -errno;
+        fd = openat(up, path_basename(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        *ret = fd;
+        return 0;
+}
+
+/* The place to mount on: a folder or, for a source that is not one, a file. */
+static int open_place(struct builder *b, const char *path, bool folder, int *ret) {
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int up = -1, fd = open_in_root(b, path), made = -1;
+        struct stat st;
+        int r;
+
+        if (fd >= 0) {
+                if (fstat(fd, &st) < 0)
+                        return -errno;
+                if (S_ISDIR(st.st_mode) != folder)
+                        return folder ? -ENOTDIR : -EISDIR;
+                *ret = take_fd(&fd);
+                return 0;
+        }
+        if (fd != -ENOENT)
+                return fd;
+        if (folder)
+                return make_folder(b, path, ret);
+        r = path_dirname(path, &parent);
+        if (r >= 0)
+                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return r;
+        if (!is_own(b, up))
+                return -EROFS;
+        made = openat(up, path_basename(path), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0444);
+        if (made < 0)
+                return -errno;
+        *ret = openat(up, path_basename(path), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        return *ret < 0 ? -errno : 0;
+}
+
+static int place_error(struct hutch_error *err, int r, const char *dest) {
+        if (r == -EROFS)
+                return error_set(err, HUTCH_E_PATH_MISSING, r,
+                                 "cannot attach anything at %s: it does not exist in the folder that is attached "
+                                 "there, and hutch makes "
+                                 "nothing on the host: make it first, or choose another destination",
+                                 dest);
+        return setup_error(err, r, "make room at", dest);
+}
+
+/* Something that is needed while the box is built and never seen in it: attached at a folder of the root's, taken away
+ * in clear_parked(). */
+static int park(struct builder *b, int mount, int *ret) {
+        char name[32];
+        int fd;
+
+        snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
+        if (mkdirat(b->root, name, 0700) < 0)
+                return -errno;
+        b->n_parked++;
+        fd = openat(b->root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (mount >= 0) {
+                int r = sys_move_mount(mount, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+                                ? -errno
+                                : 0;
+
+                close(fd);
+                return r;
+        }
+        *ret = fd;
+        return 0;
+}
+
+static int clear_parked(struct builder *b) {
+        char name[32];
+
+        for (unsigned i = 0; i < b->n_parked; i++) {
+                snprintf(name, sizeof(name), ".parked-%u", i);
+                if ((umount2(name, MNT_DETACH) < 0 && errno != EINVAL) || unlinkat(b->root, name, AT_REMOVEDIR) < 0)
+                        return -errno;
+        }
+        return 0;
+}
+
+static unsigned mount_flags(const struct step *s) {
+        /* A device node, or the folder of terminals: there is nothing to execute in them. */
+        if (s->flags & STEP_DEVICES)
+                return MOUNT_AS_IS;
+        return (s->flags & STEP_WRITABLE ? 0u : MOUNT_RO) | MOUNT_NODEV | (s->flags & STEP_NOEXEC ? MOUNT_NOEXEC : 0u);
+}
+
+static int attach_bind(struct builder *b, const struct step *s, int prepared, struct hutch_error *err) {
+        _cleanup_(closep) int source = -1, dest = -1;
+        struct stat st;
+        int r;
+
+        source = prepared >= 0 ? fcntl(prepared, F_DUPFD_CLOEXEC, 3) : take_fd(&b->sources[s - b->in->plan->steps]);
+        if (source < 0)
+                return error_set(err, source == -ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_SETUP_FAILED, source,
+                                 "cannot attach %s: %s", s->source, errno_text(-source));
+        if (fstat(source, &st) < 0)
+                return setup_error(err, -errno, "look at", s->source);
+        r = tree_check(s->source, &st, s->dev, s->ino, err);
+        if (r < 0)
+                return r;
+        r = open_place(b, s->dest, S_ISDIR(st.st_mode), &dest);
+        if (r < 0)
+                return place_error(err, r, s->dest);
+        if (prepared >= 0)
+                r = sys_move_mount(source, "", dest, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno
+                                                                                                                : 0;
+        else
+                r = b->ops->attach_tree(source, dest, mount_flags(s));
+        return r < 0 ? setup_error(err, r, "attach", s->source) : 0;
+}
+
+/* The folder that holds a layer's upper and work: on disk, made by the warden; or in memory. */
+static int open_layer(struct builder *b, const struct step *s, int prepared, int *ret) {
+        _cleanup_(closep) int place = -1, folder = -1;
+        char name[32];
+        int r;
+
+        if (prepared >= 0) {
+                r = park(b, prepared, NULL);
+                if (r >= 0)
+                        *ret = fcntl(prepared, F_DUPFD_CLOEXEC, 3);
+                return r;
+        }
+        if (!b->in->plan->ephemeral) {
+                *ret = take_fd(&b->sources[b->in->plan->n_steps + (size_t) (s - b->in->plan->steps)]);
+                return *ret < 0 ? *ret : 0;
+        }
+        snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
+        r = park(b, -1, &place);
+        if (r >= 0)
+                r = b->ops->attach_new("tmpfs", "mode=700", place, MOUNT_NODEV);
+        if (r < 0)
+                return r;
+        folder = open_in_root(b, name);
+        if (folder < 0)
+                return folder;
+        if (mkdirat(folder, "upper", 0755) < 0 || mkdirat(folder, "work", 0755) < 0)
+                return -errno;
+        *ret = take_fd(&folder);
+        return 0;
+}
+
+static int cow_error(struct hutch_error *err, int r, const struct step *s) {
+        if (r == -EINVAL)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
+                                 "cannot attach %s copy-on-write: other file systems are mounted inside of it, or its "
+                                 "own or that of the "
+                                 "state folder cannot be a layer (--ephemeral keeps changes in memory)",
+                                 s->source);
+        return setup_error(err, r, "attach copy-on-write", s->source);
+}
+
+static int attach_cow(struct builder *b, const struct step *s, int prepared, int prepared_layer,
+                      struct hutch_error *err) {
+        _cleanup_(closep) int lower = -1, layer = -1, upper = -1, work = -1, dest = -1;
+        struct stat st;
+        int r;
+
+        r = open_place(b, s->dest, true, &dest);
+        if (r < 0)
+                return place_error(err, r, s->dest);
+        if (s->text) {
+                lower = open_in_root(b, s->text);
+                r = lower < 0 ? lower : b->ops->attach_tree(lower, dest, MOUNT_AS_IS);
+                return r < 0 ? setup_error(err, r, "attach", s->dest) : 0;
+        }
+        if (prepared >= 0) {
+                r = park(b, prepared, NULL);
+                lower = r < 0 ? r : fcntl(prepared, F_DUPFD_CLOEXEC, 3);
+        } else
+                lower = take_fd(&b->sources[s - b->in->plan->steps]);
+        if (lower < 0 || fstat(lower, &st) < 0)
+                return setup_error(err, lower < 0 ? lower : -errno, "attach", s->source);
+        r = tree_check(s->source, &st, s->dev, s->ino, err);
+        if (r < 0)
+                return r;
+        r = open_layer(b, s, prepared_layer, &layer);
+        if (r < 0)
+                return setup_error(err, r, "open the layer for", s->source);
+        upper = openat(layer, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        work = openat(layer, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (upper < 0 || work < 0)
+                return setup_error(err, -errno, "open the layer for", s->source);
+        r = b->ops->attach_overlay(lower, upper, work, dest, mount_flags(s));
+        return r < 0 ? cow_error(err, r, s) : 0;
+}
+
+static int attach_new(struct builder *b, const struct step *s, const char *type, const char *options,
+                      struct hutch_error *err) {
+        _cleanup_(closep) int dest = -1;
+        int r;
+
+        r = open_place(b, s->dest, true, &dest);
+        if (r < 0)
+                return place_error(err, r, s->dest);
+        r = b->ops->attach_new(type, options, dest, mount_flags(s));
+        if (r == -EPERM)
+                return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, r,
+                                 "cannot mount %s: %s: `hutch doctor` tells what is in the way", s->dest,
+                                 errno_text(-r));
+        return r < 0 ? setup_error(err, r, "mount", s->dest) : 0;
+}
+
+/* A folder of the root's: in its place where nothing was, else one on the side that covers what is there. */
+static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(closep) int dest = open_in_root(b, s->dest), folder = -1;
+        char name[32];
+        int r;
+
+        if (dest < 0 && dest != -ENOENT)
+                return setup_error(err, dest, "open", s->dest);
+        snprintf(name, sizeof(name), "/.tmpfs-%u", b->n_covers);
+        b->n_covers += dest >= 0;
+        r = make_folder(b, dest < 0 ? s->dest : name, &folder);
+        if (r < 0)
+                return place_error(err, r, s->dest);
+        r = fchmodat(folder, ".", s->mode, 0) < 0 ? -errno
+                                                  : b->ops->attach_tree(folder, dest < 0 ? folder : dest, MOUNT_AS_IS);
+        return r < 0 ? setup_error(err, r, "make", s->dest) : 0;
+}
+
+/* A file with the given text, which has no name of its own and is seen only where it is mounted. */
+static int make_scratch(struct builder *b, const char *text, mode_t mode, int *ret) {
+        _cleanup_(closep) int fd = -1, place = -1;
+        char name[32];
+        int r;
+
+        snprintf(name, sizeof(name), ".scratch-%u", b->n_scratch++);
+        fd = openat(b->root, name, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return -errno;
+        r = write_all(fd, text, strlen(text));
+        if (r < 0)
+                return r;
+        place = openat(b->root, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (place < 0 || fchmod(fd, mode) < 0)
+                return -errno;
+        *ret = take_fd(&place);
+        return 0;
+}
+
+static void remove_scratch(struct builder *b) {
+        char name[32];
+
+        for (unsigned i = 0; i < b->n_scratch; i++) {
+                snprintf(name, sizeof(name), ".scratch-%u", i);
+                unlinkat(b->root, name, 0);
+        }
+}
+
+static int cover_file(struct builder *b, const struct step *s, int dest, const char *text, mode_t mode,
+                      struct hutch_error *err) {
+        _cleanup_(closep) int file = -1;
+        int r = make_scratch(b, text, mode, &file);
+
+        if (r >= 0)
+                r = b->ops->attach_tree(file, dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
+        return r < 0 ? setup_error(err, r, "cover", s->dest) : 0;
+}
+
+static int attach_file(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(closep) int dest = -1;
+        int r;
+
+        if (s->flags & STEP_REPLACE) {
+                dest = open_in_root(b, s->dest);
+                if (dest == -ENOENT)
+                        return 0;
+        } else {
+                r = open_place(b, s->dest, false, &dest);
+                if (r < 0)
+                        return place_error(err, r, s->dest);
+        }
+        if (dest < 0)
+                return setup_error(err, dest, "open", s->dest);
+        return cover_file(b, s, dest, s->text, s->mode, err);
+}
+
+static int hide(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(closep) int dest = open_in_root(b, s->dest);
+        struct stat st;
+        int r;
+
+        if (dest == -ENOENT && s->flags & STEP_REPLACE)
+                return 0;
+        if (dest == -ENOENT)
+                return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
+                                 "cannot hide %s: it does not exist yet, so nothing can stand in front of it: make it "
+                                 "first, or leave "
+                                 "the rule out",
+                                 s->dest);
+        if (dest < 0 || fstat(dest, &st) < 0)
+                return setup_error(err, dest < 0 ? dest : -errno, "hide", s->dest);
+        if (!S_ISDIR(st.st_mode))
+                return cover_file(b, s, dest, "", 0, err);
+        r = b->ops->attach_new("tmpfs", "mode=555,nr_inodes=2", dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
+        return r < 0 ? setup_error(err, r, "hide", s->dest) : 0;
+}
+
+/* The folder is bound onto itself first, so that only it and not the mount around it becomes read-only. */
+static int seal(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(closep) int fd = open_in_root(b, s->dest);
+        int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
+
+        return r < 0 ? setup_error(err, r, "seal", s->dest) : 0;
+}
+
+static int pin(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(closep) int fd = open_in_root(b, s->dest);
+        int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_AS_IS);
+
+        if (r == -ENOENT)
+                return place_error(err, -EROFS, s->dest);
+        return r < 0 ? setup_error(err, r, "pin", s->dest) : 0;
+}
+
+static int make_link(struct builder *b, const struct step *s, struct hutch_error *err) {
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int up = -1;
+        int r;
+
+        r = path_dirname(s->dest, &parent);
+        if (r >= 0)
+                r = make_folder(b, parent, &up);
+        if (r >= 0 && !is_own(b, up))
+                r = -EROFS;
+        if (r >= 0 && symlinkat(s->text, up, path_basename(s->dest)) < 0)
+                r = -errno;
+        return r < 0 ? setup_error(err, r, "link", s->dest) : 0;
+}
+
+static int apply(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err) {
+        switch (s->kind) {
+        case STEP_COW:
+                return attach_cow(b, s, prepared, prepared_layer, err);
+        case STEP_BIND:
+                return attach_bind(b, s, prepared, err);
+        case STEP_TMPFS:
+                return attach_tmpfs(b, s, err);
+        case STEP_SYMLINK:
+                return make_link(b, s, err);
+        case STEP_FILE:
+                return attach_file(b, s, err);
+        case STEP_PROC:
+                return attach_new(b, s, "proc", "", err);
+        case STEP_DEVPTS:
+                return attach_new(b, s, "devpts", "newinstance,ptmxmode=0666,mode=620", err);
+        case STEP_HIDE:
+                return hide(b, s, err);
+        case STEP_SEAL:
+                return seal(b, s, err);
+        case STEP_PIN:
+                return pin(b, s, err);
+        }
+        return error_set(err, HUTCH_E_INTERNAL, EINVAL, "unknown step %d", (int) s->kind);
+}
+
+static int open_sources(struct builder *b) {
+        const struct plan *plan = b->in->plan;
+        size_t n = plan->n_steps;
+        char path[PATH_MAX];
+
+        b->sources = calloc(2 * n + 1, sizeof(int));
+        if (!b->sources)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const struct step *s = &plan->steps[i];
+
+                b->sources[i] = b->sources[n + i] = -1;
+                if (!s->source || b->in->mounts || (s->kind == STEP_COW && s->text))
+                        continue;
+                b->sources[i] = tree_open_source(s->source, b->in->facts->openat2);
+                if (s->kind != STEP_COW || plan->ephemeral)
+                        continue;
+                snprintf(path, sizeof(path), "%s/%u", b->in->layers, s->layer);
+                b->sources[n + i] = tree_open_source(path, b->in->facts->openat2);
+        }
+        return 0;
+}
+
+int init_build_root(const struct init_input *in, struct hutch_error *err) {
+        struct builder b = {.in = in, .ops = in->facts->mount_api ? &mount_ops_new : &mount_ops_old, .root = -1};
+        char options[96];
+        struct stat st;
+        mode_t mask;
+        int r;
+
+        mask = umask(0022);
+        r = open_sources(&b);
+        if (r < 0)
+                return error_oom(err);
+        snprintf(options, sizeof(options), "mode=755");
+        if (in->plan->disk) /* a little more, so that init sees the limit passed */
+                snprintf(options, sizeof(options), "mode=755,size=%llu,nr_inodes=%llu",
+                         (unsigned long long) in->plan->disk + DISK_SLACK,
+                         (unsigned long long) in->plan->disk / 4096 + DISK_SLACK / 512);
+        r = b.ops->make_root(options, &b.root);
+        if (r >= 0 && fstat(b.root, &st) < 0)
+                r = -errno;
+        if (r < 0)
+                return setup_error(err, r, "make", "the box's root");
+        b.own = st.st_dev;
+        for (size_t i = 0; i < in->plan->n_steps; i++) {
+                r = apply(&b, &in->plan->steps[i], in->mounts ? in->mounts[i] : -1,
+                          in->mounts ? in->mounts[in->plan->n_steps + i] : -1, err);
+                if (r < 0) {
+                        error_stage(err, "mount");
+                        return r;
+                }
+        }
+        free(b.sources);
+        remove_scratch(&b);
+        if (fchdir(b.root) < 0)
+                return setup_error(err, -errno, "enter", "the box's root");
+        r = clear_parked(&b);
+        if (r < 0)
+                return setup_error(err, r, "tidy", "the box's root");
+        if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+                return setup_error(err, -errno, "enter", "the box's root");
+        r = b.ops->seal(b.root);
+        close(b.root);
+        umask(mask); /* the caller's, for what the command makes */
+        return r < 0 ? setup_error(err, r, "seal", "the box's root") : 0;
+}

@@ -1,0 +1,92 @@
+/* What the whole box uses, seen from inside: its own /proc lists its processes and nobody else's. The numbers that no
+ * control group keeps (and none at all where there is no group) are kept this way: init looks a few times a second, and
+ * tells the warden, who ends the box. */
+#include "sample.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/vfs.h>
+
+#include "../base/io.h"
+
+struct usage {
+        uint64_t pids, cpu_ticks, memory;
+};
+
+/* /proc/PID/stat behind the name: utime, stime, cutime, cstime are fields 14 to 17, threads 20. */
+static void add_process(int proc, const char *pid, struct usage *u) {
+        char path[64], text[1024], *field;
+        unsigned long long values[24] = {0};
+        unsigned long resident = 0, shared = 0;
+        _cleanup_(closep) int stat = -1, statm = -1;
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "%.20s/stat", pid);
+        stat = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        n = stat < 0 ? -1 : read(stat, text, sizeof(text) - 1);
+        if (n <= 0)
+                return;
+        text[n] = 0;
+        field = strrchr(text, ')');
+        if (!field || !field[1])
+                return;
+        field += 3; /* the state, field 3 */
+        for (int i = 3; field && i < 24; i++) {
+                values[i] = strtoull(field, NULL, 10);
+                field = strchr(field, ' ');
+                field = field ? field + 1 : NULL;
+        }
+        u->cpu_ticks += values[14] + values[15] + values[16] + values[17];
+        u->pids += values[20] ? values[20] : 1;
+
+        snprintf(path, sizeof(path), "%.20s/statm", pid);
+        statm = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        n = statm < 0 ? -1 : read(statm, text, sizeof(text) - 1);
+        text[n > 0 ? n : 0] = 0;
+        if (sscanf(text, "%*u %lu %lu", &resident, &shared) == 2 && resident > shared)
+                u->memory += (uint64_t) (resident - shared) * (uint64_t) getpagesize();
+}
+
+static struct usage look(void) {
+        struct usage u = {0};
+        DIR *dir = opendir("/proc");
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (isdigit((unsigned char) entry->d_name[0]))
+                        add_process(dirfd(dir), entry->d_name, &u);
+        if (dir)
+                closedir(dir);
+        if (u.pids > 0)
+                u.pids--; /* init itself */
+        return u;
+}
+
+bool sample_wanted(const struct plan *plan) {
+        return plan->isolated &&
+               (plan->pids || plan->cpu_time_ms || plan->disk || (plan->memory && !plan->memory_by_group));
+}
+
+enum hutch_kill_reason sample_check(const struct plan *plan, uint64_t *peak_memory) {
+        struct usage u = look();
+        struct statfs own = {0};
+        uint64_t stored = 0;
+
+        if (statfs("/", &own) == 0)
+                stored = (uint64_t) (own.f_blocks - own.f_bfree) * (uint64_t) own.f_bsize;
+        u.memory += stored; /* the box's own files live in memory */
+        if (u.memory > *peak_memory)
+                *peak_memory = u.memory;
+        if (plan->memory && !plan->memory_by_group && u.memory > plan->memory)
+                return HUTCH_KILLED_MEMORY;
+        if (plan->pids && u.pids > plan->pids)
+                return HUTCH_KILLED_PIDS;
+        if (plan->cpu_time_ms && u.cpu_ticks * 1000 / (uint64_t) sysconf(_SC_CLK_TCK) >= plan->cpu_time_ms)
+                return HUTCH_KILLED_CPU;
+        if (plan->disk && (stored > plan->disk || own.f_ffree == 0))
+                return HUTCH_KILLED_DISK;
+        return HUTCH_NOT_KILLED;
+}

@@ -1,0 +1,105 @@
+/* See launch.h. The warden clones itself into the namespaces; the copy is init and never returns. There is no exec in
+ * between: it would cost a tenth of a start, and a process that never executed anything keeps its memory closed to
+ * everybody in the box, because the kernel judges access to it by the user namespace that the memory was made in. */
+#include "launch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "../base/io.h"
+#include "../host/sys.h"
+#include "idmap.h"
+
+/* A group of version 1 is joined after the clone, and a cgroup namespace shows the group that it was made in. */
+static bool joins_late(const struct launch_input *in) {
+        return in->group && group_fd(in->group) < 0;
+}
+
+static unsigned long namespaces_of(const struct launch_input *in) {
+        if (!in->plan->isolated)
+                return 0;
+        return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+               (joins_late(in) ? 0 : CLONE_NEWCGROUP);
+}
+
+static int clone_error(const struct plan *plan, int errnum, struct hutch_error *err) {
+        if (!plan->isolated || errnum == EAGAIN || errnum == ENOMEM)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errnum, "cannot start the box: %s", errno_text(errnum));
+        return error_set(
+                err, HUTCH_E_BACKEND_UNAVAILABLE, errnum, "cannot make the box's namespaces: %s%s", errno_text(errnum),
+                errnum == ENOSPC
+                        ? " (the limit in /proc/sys/user/max_*_namespaces is reached)"
+                        : ": this host does not let you use user namespaces: `hutch doctor` tells how to get them");
+}
+
+static void forget(struct launched *box) {
+        if (box->pid > 0) {
+                kill(box->pid, SIGKILL);
+                waitpid(box->pid, NULL, 0);
+        }
+        closep(&box->pidfd);
+        closep(&box->control);
+}
+
+static int hand_over(const struct launch_input *in, const int *mounts, struct launched *box, struct hutch_error *err) {
+        _cleanup_(closep) int theirs = -1, warden = sys_pidfd_open(getpid());
+        struct warden_message go = {.order = ORDER_GO};
+        int ends[2], r;
+
+        if (warden < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a channel to the box: %s",
+                                 errno_text(errno));
+        box->control = ends[0];
+        theirs = ends[1];
+        box->pid = sys_clone_fork_into(namespaces_of(in), group_fd(in->group));
+        if (box->pid < 0)
+                return clone_error(in->plan, errno, err);
+        if (box->pid == 0) {
+                struct init_input input = {.plan = in->plan,
+                                           .facts = in->facts,
+                                           .mounts = mounts,
+                                           .layers = in->layers,
+                                           .streams = {in->streams[0], in->streams[1], in->streams[2]},
+                                           .modes = in->modes,
+                                           .size = in->size,
+                                           .foreground = in->foreground,
+                                           .control = theirs,
+                                           .warden = warden,
+                                           .wait = in->plan->map_by_parent || joins_late(in),
+                                           .own_cgroups_late = joins_late(in)};
+                init_run(&input);
+        }
+        box->pidfd = sys_pidfd_open(box->pid);
+        if (box->pidfd < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot watch the box: %s", errno_text(errno));
+        if (!in->plan->map_by_parent && !joins_late(in))
+                return 0;
+        r = group_add(in->group, box->pid, err);
+        if (r >= 0 && in->plan->map_by_parent)
+                r = idmap_write(box->pid, in->plan->uid, in->plan->host_uid, in->plan->gid, in->plan->host_gid, err);
+        if (r >= 0 && message_send(box->control, &go, sizeof(go), NULL, 0) < 0)
+                r = error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "the box ended before it began");
+        return r;
+}
+
+int launch(const struct launch_input *in, struct launched *ret, struct hutch_error *err) {
+        struct launched box = {.pid = -1, .pidfd = -1, .control = -1};
+        int *mounts = NULL;
+        int r = 0;
+
+        if (in->plan->map_by_parent)
+                r = idmap_prepare(in->plan, in->facts, in->layers, &mounts, err);
+        if (r >= 0)
+                r = hand_over(in, mounts, &box, err);
+        idmap_free(mounts, 2 * in->plan->n_steps);
+        if (r < 0) {
+                forget(&box);
+                error_stage(err, "launch");
+                return r;
+        }
+        *ret = box;
+        return 0;
+}

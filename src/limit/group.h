@@ -1,0 +1,36 @@
+/* The control group of one box: made before it, gone after it. */
+#pragma once
+
+#include "../plan/plan.h"
+
+struct group;
+
+/* Makes the group with the plan's limits set. */
+int group_new(const struct plan *plan, struct group **ret, struct hutch_error *err);
+
+/* A fd to clone into (CLONE_INTO_CGROUP), or -1: then the process is put in with group_add() before it goes on. */
+int group_fd(const struct group *group);
+int group_add(struct group *group, pid_t pid, struct hutch_error *err);
+
+/* The limit that was run into since, if any. */
+enum hutch_kill_reason group_check(struct group *group);
+
+/* What the whole box used; 0 where the group cannot tell. */
+void group_usage(struct group *group, double *ret_cpu_ms, uint64_t *ret_peak_memory);
+
+void group_free(struct group *group);
+
+/* Its parts: a folder with files to write numbers into, whichever version. */
+struct group_folder {
+        int fd;
+        char parent[3072], name[96];
+};
+
+int group_folder_make(struct group_folder *f, const char *parent, struct hutch_error *err);
+void group_folder_remove(struct group_folder *f);
+int group_write(const struct group_folder *f, const char *file, const char *format, ...) _printf_(3, 4);
+/* The number in a file, or behind a key of it. */
+bool group_read(const struct group_folder *f, const char *file, const char *key, uint64_t *ret);
+
+/* v2: a delegated group in which this process sits in a leaf of its own, so that others can be made beside it. */
+int scope_enter(const struct cgroup_facts *facts, char *ret, size_t room, struct hutch_error *err);

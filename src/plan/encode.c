@@ -1,0 +1,166 @@
+/* A plan as bytes and back: between the library and its warden, and to an init that is a program of its own. Both ends
+ * are of one build; the version is there to catch two that are not. */
+#include "plan.h"
+
+#include <errno.h>
+
+#include "../base/strv.h"
+#include "../base/wire.h"
+
+#define PLAN_MAGIC 0x686c7031u /* "hlp1" */
+
+enum {
+        PLAN_ISOLATED = 1,
+        PLAN_OWN_NETWORK = 2,
+        PLAN_NESTED = 4,
+        PLAN_LANDLOCK = 8,
+        PLAN_MAP_BY_PARENT = 16,
+        PLAN_TRUNCATE = 32,
+        PLAN_GROUP = 64,
+        PLAN_MEMORY_BY_GROUP = 128,
+        PLAN_EPHEMERAL = 256
+};
+
+int plan_encode(const struct plan *p, struct buf *b) {
+        wire_put_u32(b, PLAN_MAGIC);
+        wire_put_u32(b, (p->isolated ? PLAN_ISOLATED : 0u) | (p->own_network ? PLAN_OWN_NETWORK : 0u) |
+                                (p->nested ? PLAN_NESTED : 0u) | (p->landlock ? PLAN_LANDLOCK : 0u) |
+                                (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
+                                (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
+                                (p->ephemeral ? PLAN_EPHEMERAL : 0u));
+        wire_put_str(b, p->backend);
+        wire_put_u32(b, p->uid);
+        wire_put_u32(b, p->gid);
+        wire_put_u32(b, p->host_uid);
+        wire_put_u32(b, p->host_gid);
+        wire_put_str(b, p->user);
+        wire_put_str(b, p->home);
+        wire_put_str(b, p->host_name);
+        wire_put_str(b, p->cwd);
+        wire_put_strv(b, p->argv);
+        wire_put_strv(b, p->env);
+        wire_put_strv(b, p->env_origins);
+        wire_put_strv(b, p->search);
+        wire_put_strv(b, p->notices);
+        wire_put_u64(b, p->timeout_ms);
+        wire_put_u64(b, p->output_cap);
+        wire_put_u32(b, p->n_layers);
+        wire_put_u64(b, p->memory);
+        wire_put_u64(b, p->cpu_percent);
+        wire_put_u64(b, p->cpu_time_ms);
+        wire_put_u64(b, p->pids);
+        wire_put_u64(b, p->disk);
+        for (int g = 0; g < HUTCH_G_COUNT; g++)
+                wire_put_u32(b, p->enforced[g]);
+        wire_put_u32(b, (uint32_t) p->n_steps);
+        for (size_t i = 0; i < p->n_steps; i++) {
+                const struct step *s = &p->steps[i];
+
+                wire_put_u32(b, s->kind);
+                wire_put_u32(b, s->flags);
+                wire_put_u32(b, s->mode);
+                wire_put_u32(b, s->owner);
+                wire_put_u32(b, s->group);
+                wire_put_u32(b, s->layer);
+                wire_put_u64(b, s->dev);
+                wire_put_u64(b, s->ino);
+                wire_put_str(b, s->source);
+                wire_put_str(b, s->dest);
+                wire_put_str(b, s->text);
+                wire_put_str(b, s->origin);
+        }
+        return b->oom ? -ENOMEM : 0;
+}
+
+static void decode_steps(struct wire_reader *r, struct plan *p) {
+        uint32_t n = wire_get_count(r, 10 * sizeof(uint32_t) + 2 * sizeof(uint64_t));
+
+        p->steps = calloc((size_t) n + 1, sizeof(*p->steps));
+        if (!p->steps) {
+                r->failed = true;
+                return;
+        }
+        for (p->n_steps = 0; p->n_steps < n && !r->failed; p->n_steps++) {
+                struct step *s = &p->steps[p->n_steps];
+
+                s->kind = wire_get_u32(r);
+                s->flags = wire_get_u32(r);
+                s->mode = wire_get_u32(r);
+                s->owner = wire_get_u32(r);
+                s->group = wire_get_u32(r);
+                s->layer = wire_get_u32(r);
+                s->dev = wire_get_u64(r);
+                s->ino = wire_get_u64(r);
+                s->source = wire_get_str(r);
+                s->dest = wire_get_str(r);
+                s->text = wire_get_str(r);
+                s->origin = wire_get_str(r);
+                if (s->kind > STEP_LAST || !s->dest || !s->origin ||
+                    ((s->kind == STEP_BIND || s->kind == STEP_COW) && !s->source) ||
+                    (s->kind == STEP_COW && s->layer >= p->n_layers) ||
+                    ((s->kind == STEP_SYMLINK || s->kind == STEP_FILE) && !s->text))
+                        r->failed = true;
+        }
+}
+
+/* Each variable is NAME=VALUE and has its origin: explain relies on both. */
+static bool env_is_whole(const struct plan *p) {
+        for (size_t i = 0; p->env && p->env[i]; i++)
+                if (!strchr(p->env[i], '='))
+                        return false;
+        return strv_length(p->env) == strv_length(p->env_origins);
+}
+
+int plan_decode(const void *data, size_t len, struct plan **ret) {
+        struct wire_reader r = {.data = data, .left = len};
+        _cleanup_(plan_freep) struct plan *p = calloc(1, sizeof(*p));
+        uint32_t flags;
+
+        if (!p)
+                return -ENOMEM;
+        if (wire_get_u32(&r) != PLAN_MAGIC)
+                return -EBADMSG;
+        flags = wire_get_u32(&r);
+        p->isolated = flags & PLAN_ISOLATED;
+        p->own_network = flags & PLAN_OWN_NETWORK;
+        p->nested = flags & PLAN_NESTED;
+        p->landlock = flags & PLAN_LANDLOCK;
+        p->map_by_parent = flags & PLAN_MAP_BY_PARENT;
+        p->truncate = flags & PLAN_TRUNCATE;
+        p->group = flags & PLAN_GROUP;
+        p->memory_by_group = flags & PLAN_MEMORY_BY_GROUP;
+        p->ephemeral = flags & PLAN_EPHEMERAL;
+        p->backend = wire_get_str(&r);
+        p->uid = wire_get_u32(&r);
+        p->gid = wire_get_u32(&r);
+        p->host_uid = wire_get_u32(&r);
+        p->host_gid = wire_get_u32(&r);
+        p->user = wire_get_str(&r);
+        p->home = wire_get_str(&r);
+        p->host_name = wire_get_str(&r);
+        p->cwd = wire_get_str(&r);
+        p->argv = wire_get_strv(&r);
+        p->env = wire_get_strv(&r);
+        p->env_origins = wire_get_strv(&r);
+        p->search = wire_get_strv(&r);
+        p->notices = wire_get_strv(&r);
+        p->timeout_ms = wire_get_u64(&r);
+        p->output_cap = wire_get_u64(&r);
+        p->n_layers = wire_get_u32(&r);
+        p->memory = wire_get_u64(&r);
+        p->cpu_percent = wire_get_u64(&r);
+        p->cpu_time_ms = wire_get_u64(&r);
+        p->pids = wire_get_u64(&r);
+        p->disk = wire_get_u64(&r);
+        for (int g = 0; g < HUTCH_G_COUNT; g++) {
+                p->enforced[g] = wire_get_u32(&r);
+                if (p->enforced[g] > HUTCH_DEGRADED)
+                        r.failed = true;
+        }
+        decode_steps(&r, p);
+        if (r.failed || r.left > 0 || !p->backend || !p->user || !p->home || !p->cwd || !strv_length(p->argv) ||
+            p->n_layers > p->n_steps || !env_is_whole(p))
+                return -EBADMSG;
+        *ret = take_ptr(p);
+        return 0;
+}

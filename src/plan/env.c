@@ -1,0 +1,176 @@
+/* The environment of the box: a short list of harmless variables, what the policy sets and passes, and nothing else.
+ *
+ * Two kinds of rules meet here. A pass hands on what the caller happens to have; it loses against the built-in block
+ * list (variables that make loaders and interpreters run foreign code). A set is a person's own word and wins. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+
+static const char standard_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+static const char *const passed[] = {"TERM", "COLORTERM", "NO_COLOR", "LANG", "TZ"};
+
+static const char *const blocked[] = {"NODE_OPTIONS",  "NODE_PATH", "PYTHONHOME", "PYTHONPATH",
+                                      "PYTHONSTARTUP", "RUBYOPT",   "PERL5LIB",   "PERL5OPT",
+                                      "BASH_ENV",      "ENV",       "CDPATH",     "PATH"};
+
+static bool is_blocked(const char *name) {
+        if (startswith(name, "LD_") || startswith(name, "DYLD_"))
+                return true;
+        for (size_t i = 0; i < ARRAY_SIZE(blocked); i++)
+                if (streq(name, blocked[i]))
+                        return true;
+        return false;
+}
+
+static int set(struct plan *plan, const char *name, const char *value, const char *origin) {
+        bool known = strv_find_assignment(plan->env, name) != NULL;
+        int r;
+
+        r = strv_set_assignment(&plan->env, name, value);
+        if (r < 0)
+                return r;
+        if (!known)
+                return strv_push(&plan->env_origins, origin);
+        for (size_t i = 0; plan->env[i]; i++)
+                if (startswith(plan->env[i], name) && plan->env[i][strlen(name)] == '=') {
+                        char *copy = strdup(origin);
+
+                        if (!copy)
+                                return -ENOMEM;
+                        free(plan->env_origins[i]);
+                        plan->env_origins[i] = copy;
+                }
+        return 0;
+}
+
+static int pass(struct plan *plan, const struct survey *survey, const char *name, const char *origin) {
+        const char *value = strv_find_assignment(survey->env, name);
+
+        return value ? set(plan, name, value, origin) : 0;
+}
+
+/* Whether the box shows the host's folder `path` under its own name, as the last step that covers it says. */
+static bool shown_as_is(const struct plan *plan, const char *path) {
+        bool shown = !plan->isolated;
+
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (!path_is_beneath(path, s->dest))
+                        continue;
+                if (s->kind == STEP_BIND || s->kind == STEP_COW)
+                        shown = streq(s->source, s->dest);
+                else if (s->kind == STEP_SYMLINK)
+                        shown = true;
+                else if (s->kind == STEP_TMPFS || s->kind == STEP_HIDE)
+                        shown = false;
+        }
+        return shown;
+}
+
+/* PATH of the box: the caller's folders that exist in the box, in their order, then the standard ones. */
+static int make_path(struct plan *plan, const char *host_path) {
+        _cleanup_(freep) char *text = NULL, *joined = NULL;
+        size_t len = 0;
+
+        if (asprintf(&text, "%s:%s", host_path ? host_path : "", standard_path) < 0)
+                return -ENOMEM;
+        joined = calloc(1, strlen(text) + 2);
+        if (!joined)
+                return -ENOMEM;
+        for (char *next = text, *dir; (dir = strsep(&next, ":"));) {
+                bool twice = false;
+
+                if (dir[0] != '/' || !shown_as_is(plan, dir))
+                        continue;
+                for (size_t i = 0; plan->search && plan->search[i]; i++)
+                        twice = twice || streq(plan->search[i], dir);
+                if (twice)
+                        continue;
+                if (strv_push(&plan->search, dir) < 0)
+                        return -ENOMEM;
+                len += (size_t) sprintf(joined + len, "%s%s", len ? ":" : "", dir);
+        }
+        return set(plan, "PATH", len ? joined : standard_path, "default");
+}
+
+static int add_defaults(struct plan *plan, const struct plan_input *in) {
+        int r;
+
+        r = make_path(plan, strv_find_assignment(in->survey->env, "PATH"));
+        if (r >= 0)
+                r = set(plan, "HOME", plan->home, "default");
+        if (r >= 0)
+                r = set(plan, "USER", plan->user, "default");
+        if (r >= 0)
+                r = set(plan, "LOGNAME", plan->user, "default");
+        if (r >= 0)
+                r = set(plan, "SHELL", in->survey->has_bash ? "/bin/bash" : "/bin/sh", "default");
+        if (r >= 0)
+                r = set(plan, "TMPDIR", "/tmp", "default");
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(passed); i++)
+                r = pass(plan, in->survey, passed[i], "default");
+        for (char **e = in->survey->env; r >= 0 && e && *e; e++)
+                if (startswith(*e, "LC_")) {
+                        _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
+
+                        r = name ? pass(plan, in->survey, name, "default") : -ENOMEM;
+                }
+        return r;
+}
+
+/* A PATH that was set by hand is also where the command is looked for. */
+static int follow_path(struct plan *plan) {
+        _cleanup_(freep) char *text = strdup(strv_find_assignment(plan->env, "PATH"));
+
+        if (!text)
+                return -ENOMEM;
+        strv_free(take_ptr(plan->search));
+        for (char *next = text, *dir; (dir = strsep(&next, ":"));)
+                if (dir[0] == '/' && strv_push(&plan->search, dir) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+static int apply_rules(struct plan *plan, const struct plan_input *in) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < in->policy->n_env; i++) {
+                const struct env_rule *rule = &in->policy->env[i];
+
+                if (rule->value)
+                        r = set(plan, rule->name, rule->value, rule->origin);
+                else if (is_blocked(rule->name))
+                        r = strv_pushf(&plan->notices,
+                                       "%s was not passed into the box: it can make programs run foreign code; "
+                                       "--env %s=VALUE sets it on purpose",
+                                       rule->name, rule->name);
+                else
+                        r = pass(plan, in->survey, rule->name, rule->origin);
+        }
+        for (const char *const *e = in->request->env; r >= 0 && e && *e; e++) {
+                _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
+
+                if (!name)
+                        return -ENOMEM;
+                if (strchr(*e, '=') && name[0])
+                        r = set(plan, name, *e + strlen(name) + 1, "request");
+        }
+        return r;
+}
+
+int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        int r;
+
+        r = add_defaults(plan, in);
+        if (r >= 0)
+                r = apply_rules(plan, in);
+        if (r >= 0)
+                r = follow_path(plan);
+        return r < 0 ? error_oom(err) : 0;
+}

@@ -1,0 +1,208 @@
+/* A plan in words, and as JSON. Values of variables that a person set or passed are not shown: they may be secrets. */
+#include "plan.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "../base/buf.h"
+#include "../base/strv.h"
+#include "../base/text.h"
+
+static const char *const kind_names[] = {
+        [STEP_COW] = "cow",   [STEP_BIND] = "bind", [STEP_TMPFS] = "tmpfs",   [STEP_SYMLINK] = "symlink",
+        [STEP_FILE] = "file", [STEP_PROC] = "proc", [STEP_DEVPTS] = "devpts", [STEP_HIDE] = "hide",
+        [STEP_SEAL] = "seal", [STEP_PIN] = "pin",
+};
+
+static bool is_secret(const struct plan *plan, size_t i) {
+        return !streq(plan->env_origins[i], "default");
+}
+
+static void put_quoted(struct buf *b, const char *s) {
+        bool plain = s[0] && s[strcspn(s, " \t\n'\"\\$`*?[]{}()<>|&;#~!")] == 0;
+
+        if (!plain)
+                buf_puts(b, "'");
+        text_put_clean(b, s, strlen(s));
+        if (!plain)
+                buf_puts(b, "'");
+}
+
+static const char *access_of(const struct step *s) {
+        if (s->kind == STEP_HIDE || s->kind == STEP_SYMLINK || s->kind == STEP_SEAL || s->kind == STEP_PIN)
+                return "";
+        return s->flags & STEP_WRITABLE ? "rw" : "ro";
+}
+
+static void put_steps(struct buf *b, const struct plan *plan) {
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                buf_printf(b, "  %-8s%-3s", kind_names[s->kind], access_of(s));
+                put_quoted(b, s->dest);
+                if ((s->kind == STEP_BIND || s->kind == STEP_COW) && !streq(s->source, s->dest)) {
+                        buf_puts(b, "  from ");
+                        put_quoted(b, s->source);
+                }
+                if (s->kind == STEP_SYMLINK) {
+                        buf_puts(b, " -> ");
+                        put_quoted(b, s->text);
+                }
+                if (!streq(s->origin, "default"))
+                        buf_printf(b, "  (%s)", s->origin);
+                buf_puts(b, "\n");
+        }
+}
+
+int plan_explain(const struct plan *plan, char **ret) {
+        _cleanup_(buf_done) struct buf b = {0};
+
+        buf_puts(&b, "command   ");
+        for (char **a = plan->argv; *a; a++) {
+                if (a != plan->argv)
+                        buf_puts(&b, " ");
+                put_quoted(&b, *a);
+        }
+        buf_puts(&b, "\nfolder    ");
+        put_quoted(&b, plan->cwd);
+        buf_printf(&b, "\nbackend   %s\n", plan->backend);
+        if (plan->isolated) {
+                buf_printf(&b, "identity  %s, uid %u gid %u inside, uid %u gid %u outside\n", plan->user, plan->uid,
+                           plan->gid, plan->host_uid, plan->host_gid);
+                buf_printf(&b, "network   %s\n", plan->own_network ? "none but the box's own loopback" : "the host's");
+                buf_printf(&b, "walls     namespaces, no capabilities, no new privileges, system call filter%s%s\n",
+                           plan->landlock ? ", Landlock" : "", plan->nested ? " (nesting allowed)" : "");
+        } else
+                buf_puts(&b, "walls     none: the command runs as you, on your files\n");
+        if (plan->timeout_ms)
+                buf_printf(&b, "timeout   %llu ms\n", (unsigned long long) plan->timeout_ms);
+        if (plan->output_cap)
+                buf_printf(&b, "output    %llu bytes, then %s\n", (unsigned long long) plan->output_cap,
+                           plan->truncate ? "the middle is dropped" : "the box is ended");
+        if (plan->memory)
+                buf_printf(&b, "memory    %llu bytes\n", (unsigned long long) plan->memory);
+        if (plan->cpu_percent)
+                buf_printf(&b, "cpu       %llu%% of one core\n", (unsigned long long) plan->cpu_percent);
+        if (plan->cpu_time_ms)
+                buf_printf(&b, "cpu time  %llu ms\n", (unsigned long long) plan->cpu_time_ms);
+        if (plan->pids)
+                buf_printf(&b, "pids      %llu\n", (unsigned long long) plan->pids);
+        if (plan->disk)
+                buf_printf(&b, "disk      %llu bytes\n", (unsigned long long) plan->disk);
+        if (plan->n_steps) {
+                buf_puts(&b, "files, in the order in which they are put in place:\n");
+                put_steps(&b, plan);
+        }
+        buf_puts(&b, "environment:\n");
+        for (size_t i = 0; plan->env && plan->env[i]; i++) {
+                size_t n = strcspn(plan->env[i], "=");
+
+                buf_puts(&b, "  ");
+                text_put_clean(&b, plan->env[i], n);
+                if (is_secret(plan, i))
+                        buf_printf(&b, "  (%s, value not shown)\n", plan->env_origins[i]);
+                else {
+                        buf_puts(&b, "=");
+                        put_quoted(&b, plan->env[i] + n + 1);
+                        buf_puts(&b, "\n");
+                }
+        }
+        buf_puts(&b, "guarantees:\n");
+        for (int g = 0; g < HUTCH_G_COUNT; g++)
+                buf_printf(&b, "  %-12s%s\n", guarantee_name(g), enforcement_name(plan->enforced[g]));
+        for (char **n = plan->notices; n && *n; n++)
+                buf_printf(&b, "note: %s\n", *n);
+        *ret = buf_take_string(&b);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* A string of the host or of a request: JSON text where it is UTF-8, else {"base64": …}. */
+static json_t *json_bytes(const char *s) {
+        _cleanup_(buf_done) struct buf b = {0};
+
+        if (!s)
+                return json_null();
+        if (text_is_utf8(s, strlen(s)))
+                return json_string(s);
+        text_put_base64(&b, s, strlen(s));
+        return json_pack("{s:s%}", "base64", (const char *) b.data, b.len);
+}
+
+static json_t *json_strv(char *const *v) {
+        json_t *a = json_array();
+
+        for (; v && *v; v++)
+                json_array_append_new(a, json_bytes(*v));
+        return a;
+}
+
+static json_t *json_steps(const struct plan *plan) {
+        json_t *steps = json_array();
+
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+                json_t *o = json_pack("{s:s, s:o}", "kind", kind_names[s->kind], "dest", json_bytes(s->dest));
+
+                if (s->source)
+                        json_object_set_new(o, "source", json_bytes(s->source));
+                if (s->text && s->kind == STEP_SYMLINK)
+                        json_object_set_new(o, "target", json_bytes(s->text));
+                if (access_of(s)[0])
+                        json_object_set_new(o, "access", json_string(access_of(s)));
+                if (s->flags & STEP_DEVICES)
+                        json_object_set_new(o, "devices", json_true());
+                json_object_set_new(o, "origin", json_string(s->origin));
+                json_array_append_new(steps, o);
+        }
+        return steps;
+}
+
+static json_t *json_env(const struct plan *plan) {
+        json_t *env = json_array();
+
+        for (size_t i = 0; plan->env && plan->env[i]; i++) {
+                size_t n = strcspn(plan->env[i], "=");
+                _cleanup_(freep) char *name = strndup(plan->env[i], n);
+
+                json_array_append_new(env,
+                                      json_pack("{s:o, s:o, s:s}", "name", json_bytes(name), "value",
+                                                is_secret(plan, i) ? json_null() : json_bytes(plan->env[i] + n + 1),
+                                                "origin", plan->env_origins[i]));
+        }
+        return env;
+}
+
+static json_t *json_identity(const struct plan *plan) {
+        return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:s?}", "user", json_bytes(plan->user), "uid",
+                         (json_int_t) plan->uid, "gid", (json_int_t) plan->gid, "host_uid", (json_int_t) plan->host_uid,
+                         "host_gid", (json_int_t) plan->host_gid, "home", json_bytes(plan->home), "host_name",
+                         plan->host_name);
+}
+
+/* A limit that is not set is null. */
+static json_t *json_number(uint64_t n) {
+        return n ? json_integer((json_int_t) n) : json_null();
+}
+
+static json_t *json_limits(const struct plan *plan) {
+        return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b}", "timeout_ms", json_number(plan->timeout_ms),
+                         "output", json_number(plan->output_cap), "overflow", plan->truncate ? "truncate" : "kill",
+                         "memory", json_number(plan->memory), "cpu_percent", json_number(plan->cpu_percent),
+                         "cpu_time_ms", json_number(plan->cpu_time_ms), "pids", json_number(plan->pids), "disk",
+                         json_number(plan->disk), "control_group", plan->group);
+}
+
+int plan_explain_json(const struct plan *plan, char **ret) {
+        json_t *root, *enforced = json_object();
+
+        for (int g = 0; g < HUTCH_G_COUNT; g++)
+                json_object_set_new(enforced, guarantee_name(g), json_string(enforcement_name(plan->enforced[g])));
+        root = json_pack("{s:o, s:o, s:s, s:b, s:o, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "argv",
+                         json_strv(plan->argv), "cwd", json_bytes(plan->cwd), "backend", plan->backend, "isolated",
+                         plan->isolated, "identity", json_identity(plan), "own_network", plan->own_network, "landlock",
+                         plan->landlock, "nested", plan->nested, "limits", json_limits(plan), "steps", json_steps(plan),
+                         "env", json_env(plan), "enforced", enforced, "notices", json_strv(plan->notices));
+        *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+        json_decref(root);
+        return *ret ? 0 : -ENOMEM;
+}

@@ -1,0 +1,411 @@
+/* The files of the box, in the order in which they are put in place: what the system gives, what is the box's own, the
+ * workspace, then a person's paths as they were written. A later step covers an earlier one, so "narrow or override as
+ * written" is the order itself and needs no further rule.
+ *
+ * One thing does: the workspace stands at two places. A rule for a path inside of it (--ro, --hide, …) has to hold at
+ * both, so such a rule is laid wherever an earlier attachment shows that path (box_places()). */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+
+static const char *const key_files[] = {"/proc/keys", "/proc/key-users"};
+static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+
+static int add_system(struct plan *plan, const struct survey *survey) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
+                const struct system_fact *f = &survey->system[i];
+
+                if (f->link)
+                        r = plan_add_step(
+                                plan, (struct step){.kind = STEP_SYMLINK, .dest = (char *) f->path, .text = f->link});
+                else
+                        r = plan_add_step(
+                                plan,
+                                (struct step){.kind = STEP_BIND, .source = (char *) f->path, .dest = (char *) f->path});
+        }
+        return r;
+}
+
+static int add_device(struct plan *plan, const char *source, const char *dest, const char *origin) {
+        return plan_add_step(plan, (struct step){.kind = STEP_BIND,
+                                                 .flags = STEP_WRITABLE | STEP_DEVICES | STEP_NOEXEC,
+                                                 .source = (char *) source,
+                                                 .dest = (char *) dest,
+                                                 .origin = (char *) origin});
+}
+
+static int add_tmpfs(struct plan *plan, const char *dest, mode_t mode, const char *origin) {
+        return plan_add_step(plan, (struct step){.kind = STEP_TMPFS,
+                                                 .flags = STEP_WRITABLE,
+                                                 .mode = mode,
+                                                 .dest = (char *) dest,
+                                                 .origin = (char *) origin});
+}
+
+static int add_link(struct plan *plan, const char *dest, const char *text) {
+        return plan_add_step(plan, (struct step){.kind = STEP_SYMLINK, .dest = (char *) dest, .text = (char *) text});
+}
+
+static int add_kernel_folders(struct plan *plan) {
+        char path[32];
+        int r;
+
+        r = plan_add_step(
+                plan, (struct step){.kind = STEP_PROC, .flags = STEP_WRITABLE | STEP_NOEXEC, .dest = (char *) "/proc"});
+        /* uid 0 of the box may set the sysctls of its own namespaces; nobody needs to. A covered /proc would forbid a
+         * nested box its own, so there it stays open. */
+        if (r >= 0 && !plan->nested)
+                r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/proc/sys"});
+        /* Keys know no namespaces: these list the names of the caller's. */
+        for (size_t i = 0; r >= 0 && !plan->nested && i < ARRAY_SIZE(key_files); i++)
+                r = plan_add_step(
+                        plan, (struct step){.kind = STEP_HIDE, .flags = STEP_REPLACE, .dest = (char *) key_files[i]});
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(devices); i++) {
+                snprintf(path, sizeof(path), "/dev/%s", devices[i]);
+                r = add_device(plan, path, path, NULL);
+        }
+        if (r >= 0)
+                r = plan_add_step(plan, (struct step){.kind = STEP_DEVPTS,
+                                                      .flags = STEP_WRITABLE | STEP_DEVICES,
+                                                      .dest = (char *) "/dev/pts"});
+        if (r >= 0)
+                r = add_link(plan, "/dev/ptmx", "pts/ptmx");
+        if (r >= 0)
+                r = add_link(plan, "/dev/fd", "/proc/self/fd");
+        if (r >= 0)
+                r = add_link(plan, "/dev/stdin", "/proc/self/fd/0");
+        if (r >= 0)
+                r = add_link(plan, "/dev/stdout", "/proc/self/fd/1");
+        if (r >= 0)
+                r = add_link(plan, "/dev/stderr", "/proc/self/fd/2");
+        if (r >= 0)
+                r = add_tmpfs(plan, "/dev/shm", 01777, NULL);
+        return r;
+}
+
+/* A home that is the root, or lies in what the system gives, gets another place. */
+static bool home_is_usable(const struct survey *survey, const char *home) {
+        if (streq(home, "/") || path_is_beneath(home, "/proc") || path_is_beneath(home, "/dev") ||
+            path_is_beneath(home, "/sys"))
+                return false;
+        for (size_t i = 0; i < survey->n_system; i++)
+                if (path_is_beneath(home, survey->system[i].path))
+                        return false;
+        return true;
+}
+
+static int add_own_folders(struct plan *plan, const struct survey *survey) {
+        int r;
+
+        r = add_tmpfs(plan, "/tmp", 01777, NULL);
+        if (r >= 0)
+                r = add_tmpfs(plan, "/var/tmp", 01777, NULL);
+        if (r >= 0)
+                r = add_tmpfs(plan, "/run", 0755, NULL);
+        if (r >= 0 && !home_is_usable(survey, plan->home)) {
+                free(plan->home);
+                plan->home = strdup("/home/user");
+                r = plan->home ? 0 : -ENOMEM;
+        }
+        if (r >= 0)
+                r = add_tmpfs(plan, plan->home, 0700, NULL);
+        return r;
+}
+
+static bool beneath_system(const struct survey *survey, const char *path) {
+        for (size_t i = 0; i < survey->n_system; i++)
+                if (!survey->system[i].link && path_is_beneath(path, survey->system[i].path))
+                        return true;
+        return false;
+}
+
+static int add_file_over(struct plan *plan, const char *dest, const char *format, ...) _printf_(3, 4);
+static int add_file_over(struct plan *plan, const char *dest, const char *format, ...) {
+        _cleanup_(freep) char *text = NULL;
+        va_list args;
+        int n;
+
+        va_start(args, format);
+        n = vasprintf(&text, format, args);
+        va_end(args);
+        if (n < 0)
+                return -ENOMEM;
+        return plan_add_step(
+                plan,
+                (struct step){
+                        .kind = STEP_FILE, .flags = STEP_REPLACE, .mode = 0444, .dest = (char *) dest, .text = text});
+}
+
+/* The files of /etc that must tell the box's truth instead of the host's. */
+static int add_etc(struct plan *plan, const struct plan_input *in) {
+        const struct survey *survey = in->survey;
+        int r = 0;
+
+        /* A resolver's file often is a link into /run, of which the box has its own. */
+        if (survey->resolv_conf && !beneath_system(survey, survey->resolv_conf))
+                r = plan_add_step(
+                        plan,
+                        (struct step){.kind = STEP_BIND, .source = survey->resolv_conf, .dest = survey->resolv_conf});
+        if (in->policy->identity != HUTCH_AS_USER)
+                return r;
+        if (r >= 0 && survey->has_passwd)
+                r = add_file_over(plan, "/etc/passwd",
+                                  "root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u:%s:%s:%s\n"
+                                  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+                                  plan->user, plan->uid, plan->gid, plan->user, plan->home,
+                                  survey->has_bash ? "/bin/bash" : "/bin/sh");
+        if (r >= 0 && survey->has_group)
+                r = add_file_over(plan, "/etc/group", "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", plan->user, plan->gid);
+        if (r >= 0 && survey->has_hosts)
+                r = add_file_over(plan, "/etc/hosts",
+                                  "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+                                  plan->host_name);
+        return r;
+}
+
+static int add_granted(struct plan *plan, const struct path_fact *fact, const char *dest, bool writable,
+                       const char *origin) {
+        return plan_add_step(plan, (struct step){.kind = STEP_BIND,
+                                                 .flags = STEP_GRANTED | (writable ? STEP_WRITABLE : 0),
+                                                 .owner = fact->uid,
+                                                 .group = fact->gid,
+                                                 .dev = fact->dev,
+                                                 .ino = fact->ino,
+                                                 .source = fact->real,
+                                                 .dest = (char *) dest,
+                                                 .origin = (char *) origin});
+}
+
+/* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
+static int add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,
+                   const char *origin) {
+        if (!same)
+                plan->n_layers++;
+        return plan_add_step(plan, (struct step){.kind = STEP_COW,
+                                                 .flags = STEP_GRANTED | STEP_WRITABLE,
+                                                 .layer = plan->n_layers - 1,
+                                                 .owner = fact->uid,
+                                                 .group = fact->gid,
+                                                 .dev = fact->dev,
+                                                 .ino = fact->ino,
+                                                 .source = fact->real,
+                                                 .dest = (char *) dest,
+                                                 .text = (char *) same,
+                                                 .origin = (char *) origin});
+}
+
+static int add_workspace(struct plan *plan, const struct plan_input *in) {
+        const struct path_fact *ws = &in->survey->workspace;
+        bool writable = in->policy->workspace == HUTCH_WORKSPACE_RW, cow = in->policy->workspace == HUTCH_WORKSPACE_COW;
+        _cleanup_(freep) char *below = NULL;
+        int r;
+
+        if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
+                return add_tmpfs(plan, "/workspace", 0755, "workspace");
+        if (in->policy->identity == HUTCH_AS_USER)
+                return cow ? add_cow(plan, ws, "/workspace", NULL, "workspace")
+                           : add_granted(plan, ws, "/workspace", writable, "workspace");
+        if (asprintf(&below, "/workspace/%s", path_basename(ws->real)) < 0)
+                return -ENOMEM;
+        r = cow ? add_cow(plan, ws, ws->real, NULL, "workspace")
+                : add_granted(plan, ws, ws->real, writable, "workspace");
+        if (r >= 0 && !streq(below, ws->real))
+                r = cow ? add_cow(plan, ws, below, ws->real, "workspace")
+                        : add_granted(plan, ws, below, writable, "workspace");
+        return r;
+}
+
+static bool holds(char *const *v, const char *s) {
+        for (; v && *v; v++)
+                if (streq(*v, s))
+                        return true;
+        return false;
+}
+
+/* What is hidden may also hold the sources of earlier attachments: they are covered where they stand. */
+static int hidden_sources(const struct plan *plan, const char *hidden, char ***places) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if ((s->kind == STEP_BIND || s->kind == STEP_COW) && path_is_beneath(s->source, hidden) &&
+                    !holds(*places, s->dest))
+                        r = strv_push(places, s->dest);
+        }
+        return r;
+}
+
+/* Every place in the box at which the attachments made so far show the host's path `real`. */
+static int box_places(const struct plan *plan, const char *real, char ***places) {
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+                char *place = NULL;
+                bool twice = false;
+
+                if ((s->kind != STEP_BIND && s->kind != STEP_COW) || !path_is_beneath(real, s->source))
+                        continue;
+                if (asprintf(&place, "%s%s", s->dest, path_tail(real, s->source)) < 0)
+                        return -ENOMEM;
+                for (char **p = *places; p && *p; p++)
+                        twice = twice || streq(*p, place);
+                if (twice)
+                        free(place);
+                else if (strv_push_take(places, place) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* Whether the box path lies in something attached from the host, where nothing may be made to mount on. */
+static bool lies_in_attachment(const struct plan *plan, const char *path) {
+        bool attached = false;
+
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (path_is_beneath(path, s->dest) &&
+                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
+                        attached = s->kind != STEP_TMPFS;
+        }
+        return attached;
+}
+
+/* A rule inside something writable would be undone by renaming a folder above it and building another in its place: so
+ * every folder between the attachment and the place is pinned. */
+static int pin_parents(struct plan *plan, const char *place) {
+        const char *top = NULL;
+        size_t n = plan->n_steps;
+        int r = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (path_is_beneath(place, s->dest) && !streq(place, s->dest) &&
+                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
+                        top = s->kind != STEP_TMPFS && s->flags & STEP_WRITABLE ? s->dest : NULL;
+        }
+        if (!top)
+                return 0;
+        for (const char *at = place + strlen(top) + 1; r >= 0 && (at = strchr(at, '/')); at++) {
+                _cleanup_(freep) char *parent = strndup(place, (size_t) (at - place));
+                bool pinned = false;
+
+                if (!parent)
+                        return -ENOMEM;
+                /* A pin under something that was attached over it later pins nothing any more. */
+                for (size_t i = 0; i < plan->n_steps; i++)
+                        if (plan->steps[i].kind == STEP_PIN && streq(plan->steps[i].dest, parent))
+                                pinned = true;
+                        else if ((plan->steps[i].kind == STEP_BIND || plan->steps[i].kind == STEP_COW) &&
+                                 path_is_beneath(parent, plan->steps[i].dest))
+                                pinned = false;
+                if (!pinned)
+                        r = plan_add_step(plan, (struct step){.kind = STEP_PIN, .dest = parent});
+        }
+        return r;
+}
+
+/* What was hidden inside of a folder stays hidden where the folder is attached once more. */
+static int hide_again(struct plan *plan, const struct plan_input *in, size_t rule, const char *place) {
+        const struct path_fact *fact = &in->survey->paths[rule];
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < rule; i++) {
+                const char *hidden = in->survey->paths[i].real ? in->survey->paths[i].real : in->policy->paths[i].path;
+                _cleanup_(freep) char *dest = NULL;
+
+                if (in->policy->paths[i].access != HUTCH_HIDE || !fact->real || streq(hidden, fact->real) ||
+                    !path_is_beneath(hidden, fact->real))
+                        continue;
+                if (asprintf(&dest, "%s%s", place, path_tail(hidden, fact->real)) < 0)
+                        return -ENOMEM;
+                r = pin_parents(plan, dest);
+                if (r >= 0)
+                        r = plan_add_step(plan,
+                                          (struct step){.kind = STEP_HIDE, .dest = dest, .origin = (char *) "--hide"});
+        }
+        return r;
+}
+
+/* `first` is the rule's first place, NULL at that place itself. */
+static int add_rule_at(struct plan *plan, const struct path_rule *rule, const struct path_fact *fact, const char *dest,
+                       const char *first) {
+        switch (rule->access) {
+        case HUTCH_READ:
+        case HUTCH_WRITE:
+                return add_granted(plan, fact, dest, rule->access == HUTCH_WRITE, rule->origin);
+        case HUTCH_TMPFS:
+                return add_tmpfs(plan, dest, 0755, rule->origin);
+        case HUTCH_HIDE:
+                return plan_add_step(plan,
+                                     (struct step){.kind = STEP_HIDE, .dest = (char *) dest, .origin = rule->origin});
+        case HUTCH_COW:
+                return add_cow(plan, fact, dest, first, rule->origin);
+        case HUTCH_DEVICE:
+                return add_device(plan, fact->real, dest, rule->origin);
+        default:
+                return -EINVAL;
+        }
+}
+
+static int add_rule(struct plan *plan, const struct plan_input *in, size_t index, struct hutch_error *err) {
+        const struct path_rule *rule = &in->policy->paths[index];
+        const struct path_fact *fact = &in->survey->paths[index];
+        _cleanup_(strv_freep) char **places = NULL;
+        const char *host = fact->real ? fact->real : rule->path;
+        int r = 0;
+
+        if (!rule->dest && rule->access != HUTCH_DEVICE)
+                r = box_places(plan, host, &places);
+        if (r >= 0 && rule->access == HUTCH_HIDE)
+                r = hidden_sources(plan, host, &places);
+        /* The path as it was written is a place too, unless it only is a link to what is hidden. */
+        if (r >= 0 && rule->access != HUTCH_HIDE && !holds(places, rule->dest ? rule->dest : rule->path))
+                r = strv_push(&places, rule->dest ? rule->dest : rule->path);
+        if (r >= 0 && rule->access == HUTCH_HIDE && !fact->real && lies_in_attachment(plan, rule->path) &&
+            !holds(places, rule->path))
+                r = strv_push(&places, rule->path);
+        if (r < 0)
+                return error_oom(err);
+        for (char **p = places; p && *p; p++) {
+                r = pin_parents(plan, *p);
+                if (r >= 0)
+                        r = add_rule_at(plan, rule, fact, *p, p == places ? NULL : places[0]);
+                if (r >= 0 && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW))
+                        r = hide_again(plan, in, index, *p);
+                if (r < 0)
+                        return error_oom(err);
+        }
+        return 0;
+}
+
+int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        int r;
+
+        plan->ephemeral = in->policy->ephemeral;
+        r = add_system(plan, in->survey);
+        if (r >= 0)
+                r = add_kernel_folders(plan);
+        if (r >= 0)
+                r = add_own_folders(plan, in->survey);
+        if (r >= 0)
+                r = add_etc(plan, in);
+        if (r >= 0)
+                r = add_workspace(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        for (size_t i = 0; i < in->policy->n_paths; i++) {
+                r = add_rule(plan, in, i, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}

@@ -1,0 +1,27 @@
+/* What a box guarantees, and principle 1: what happens where a host gives less than is wanted. */
+#pragma once
+
+#include "../base/error.h"
+
+/* How much a backend on this host can do for a guarantee. */
+enum strength { STRENGTH_NONE, STRENGTH_PARTIAL, STRENGTH_FULL };
+
+/* How much a guarantee is wanted. */
+enum want {
+        WANT_NOTHING,  /* nobody asked for it */
+        WANT_CONSENT,  /* a core wall, given up by a person who said --isolation none */
+        WANT_STANDING, /* a comfort that every box has, asked for by nobody */
+        WANT_ASKED,    /* asked for by name */
+        WANT_CORE,     /* a wall without which no command runs */
+};
+
+struct offers {
+        enum strength have[HUTCH_G_COUNT];
+        const char *lack[HUTCH_G_COUNT]; /* what is missing and how to get it, where not FULL */
+};
+
+const char *guarantee_name(enum hutch_guarantee g);
+const char *enforcement_name(enum hutch_enforcement e);
+
+/* The one rule. Gives the entry of the report, or refuses with -EPERM. */
+int guarantee_decide(enum want want, enum strength have, bool strict, bool allow_degraded, enum hutch_enforcement *ret);

@@ -1,0 +1,96 @@
+/* The plan: policy, request and facts compiled into a flat, ordered list of concrete steps. Immutable once made,
+ * serialisable, printable. Making one has no side effects: no system call, no clock, no getenv. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../host/facts.h"
+#include "../survey/survey.h"
+#include "guarantee.h"
+
+enum step_kind {
+        STEP_COW,     /* source under a layer of the box's own, at dest; text: the dest that shows the same layer */
+        STEP_BIND,    /* attach source at dest */
+        STEP_TMPFS,   /* an empty file system at dest */
+        STEP_SYMLINK, /* dest → text, in the box's own root */
+        STEP_FILE,    /* a read-only file at dest that holds text */
+        STEP_PROC,    /* the box's own /proc */
+        STEP_DEVPTS,  /* the box's own pseudo terminals */
+        STEP_HIDE,    /* an empty, read-only something over dest */
+        STEP_SEAL,    /* dest, already there, becomes read-only */
+        STEP_PIN,     /* the folder dest is bound onto itself, so that nobody can rename it away */
+        STEP_LAST = STEP_PIN,
+};
+
+enum {
+        STEP_WRITABLE = 1 << 0,
+        STEP_DEVICES = 1 << 1, /* device nodes work */
+        STEP_NOEXEC = 1 << 2,
+        STEP_GRANTED = 1 << 3, /* a person's path: seen with the owner's eyes where the caller is root */
+        STEP_REPLACE = 1 << 4, /* skipped where dest does not exist: a file put over one of the host's */
+};
+
+struct step {
+        enum step_kind kind;
+        unsigned flags;
+        mode_t mode; /* of a tmpfs or file */
+        uid_t owner; /* STEP_GRANTED: who owns the source on the host */
+        gid_t group;
+        uint64_t dev, ino; /* STEP_GRANTED: what the source must still be */
+        unsigned layer;    /* STEP_COW: which */
+        char *source, *dest, *text;
+        char *origin; /* who wanted it, for explain */
+};
+
+struct plan {
+        char *backend;
+        bool isolated; /* false: no walls at all (none) */
+        bool own_network, nested, landlock;
+        bool map_by_parent;  /* the warden, as root, maps the ids */
+        uid_t uid, host_uid; /* inside, outside */
+        gid_t gid, host_gid;
+        char *user, *home, *host_name; /* host_name NULL: the host's */
+        struct step *steps;
+        size_t n_steps;
+        char **argv, **env, *cwd;
+        char **env_origins;              /* who set each of env */
+        char **search;                   /* folders in which the command is looked for */
+        uint64_t timeout_ms, output_cap; /* 0: none */
+        bool truncate;
+        uint64_t memory, cpu_percent, cpu_time_ms, pids, disk; /* 0: none */
+        bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
+        enum hutch_enforcement enforced[HUTCH_G_COUNT];
+        unsigned n_layers;
+        bool ephemeral; /* layers in memory, gone with the box */
+        char **notices;
+};
+
+struct plan_input {
+        const struct hutch_policy *policy;
+        const struct hutch_request *request; /* .argv or .command, .cwd, .env */
+        const struct survey *survey;
+        const struct host_facts *facts;
+        const struct offers *offers;
+        const char *backend;
+        bool isolated;
+};
+
+int plan_make(const struct plan_input *input, struct plan **ret, struct hutch_error *err);
+void plan_free(struct plan *plan);
+void plan_freep(struct plan **plan);
+
+int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
+
+struct buf;
+int plan_encode(const struct plan *plan, struct buf *b);
+int plan_decode(const void *data, size_t len, struct plan **ret);
+
+int plan_explain(const struct plan *plan, char **ret);
+int plan_explain_json(const struct plan *plan, char **ret);
+
+/* Parts of plan_make(), each with a file of its own. */
+int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
+int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

@@ -1,0 +1,7 @@
+/* The options of everything that makes a box: one table of names, help and what each sets. */
+#pragma once
+
+#include "policy.h"
+
+int policy_set_option(struct hutch_policy *p, const char *name, const char *value, struct hutch_error *err);
+bool option_describe(size_t index, struct hutch_option_info *ret);

@@ -1,0 +1,11 @@
+/* The user.* attributes of a file or folder, those of overlayfs itself (user.overlay.*) left out. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Whether two open files have the same ones. Where the second one's file system has none at all, they count as the
+ * same: nothing could be taken there. 1, 0 or -errno. */
+int attrs_equal(int fd, int other);
+
+/* Makes those of `to` the same as those of `from`. */
+int attrs_copy(int from, int to);

@@ -1,0 +1,47 @@
+/* The layer folder while something is being changed: the lock, the trash, and the journal of an apply.
+ *
+ * Apply makes temporary names in folders of the host. Before the first one it writes down (`apply` in the layer folder)
+ * the token that they all carry, which is random, and the folders in which they may stand. An apply that is killed
+ * leaves this behind; whoever holds the lock next removes exactly those names. A name that merely looks like one is not
+ * touched.
+ *
+ * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large folder is done or not
+ * done. */
+#pragma once
+
+#include <stdint.h>
+
+#include "list.h"
+#include "review.h"
+
+struct journal {
+        int layer; /* a description of our own, which carries the lock */
+        int trash; /* the trash, opened when first needed; -1 */
+        uint64_t in_trash;
+        uint64_t counter;
+        char token[17];
+};
+
+#define JOURNAL_EMPTY                                                                                                  \
+        { .layer = -1, .trash = -1 }
+
+/* Takes the lock and finishes what a killed predecessor left. -EBUSY: somebody else holds it. */
+int journal_open(struct journal *journal, const struct review_pair *pair, int layer, struct hutch_error *err);
+
+/* Writes down the folders that the changes lie in. */
+int journal_begin(struct journal *journal, const struct change_list *changes, struct hutch_error *err);
+int journal_end(struct journal *journal);
+
+/* A fresh temporary name. */
+#define JOURNAL_NAME_MAX 64
+void journal_name(struct journal *journal, char name[static JOURNAL_NAME_MAX]);
+
+/* The trash, for what is made to be exchanged against something of the upper. An fd that stays the journal's, or
+ * -errno. */
+int journal_trash(struct journal *journal);
+
+/* Moves an entry of the upper away; a folder's mode must let its owner do that. 0 or -errno. */
+int journal_discard(struct journal *journal, int dir, const char *name);
+
+/* Empties the trash and gives the lock back. */
+void journal_done(struct journal *journal);

@@ -1,0 +1,116 @@
+/* Review: what a box changed in the copy-on-write layer over a host folder, shown, taken or dropped.
+ *
+ * A pair is a host folder and the upper folder of an overlay over it (mounted with `userxattr`, without redirect_dir,
+ * metacopy and index). What the box saw is the merge of both: an entry of the upper covers the host's, a character
+ * device 0:0 (whiteout) hides it, a folder with user.overlay.opaque=y hides all that the host has beneath. A change is
+ * a difference between the host folder and that merge, nothing else: which program made it, and how often something was
+ * rewritten on the way, does not matter, and neither do times and inodes.
+ *
+ * Both trees are hostile. The box wrote the upper, and another box may be writing in the host folder right now. So
+ * every path is opened from the pair's descriptors with openat2(), beneath them, without links and without leaving the
+ * mount; what a check was made on is a descriptor and a name in it, never a path that is walked again by the kernel's
+ * own rules.
+ *
+ * The layer folder is the parent of the upper, on the same mount, and readable by the caller only. Review keeps there:
+ * `base` (what the host's files were like, see base.h), `apply` (the journal of an apply that is under way, see
+ * journal.h) and `trash` (what is being removed). One layer folder serves one pair.
+ *
+ * A box whose overlay is still mounted may be reviewed, but apply and discard change what is under that mount, which
+ * overlayfs leaves undefined: the caller ends or remounts it first. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../base/buf.h"
+#include "../base/error.h"
+
+struct review_pair {
+        int lower, upper;      /* folders, O_PATH is enough; they stay the caller's */
+        const char *host_path; /* of the lower: absolute and resolved; for messages and for protected names */
+};
+
+enum change_kind { CHANGE_CREATED, CHANGE_MODIFIED, CHANGE_DELETED };
+
+struct change {
+        enum change_kind kind;
+        char *path;                  /* relative to the pair's root, the bytes as they are, below PATH_MAX */
+        mode_t old_mode, new_mode;   /* with the type; 0 where there is nothing */
+        uint64_t old_size, new_size; /* of files and links */
+        bool type_changed, mode_changed, content_changed;
+        bool attrs_changed; /* user.* attributes */
+        bool is_protected;  /* held back by apply unless forced; `note` says why */
+        bool too_deep;      /* what lies in this folder has no path below PATH_MAX: not listed, never applied */
+        bool is_special;    /* a FIFO, socket or device: never applied */
+        char *note;         /* one line for people, free of what a terminal obeys; or NULL */
+};
+
+struct change_list {
+        struct change *items; /* sorted by the bytes of the path: a folder stands before what is in it */
+        size_t n, room;
+};
+
+void change_list_done(struct change_list *list);
+
+/* Every change. A folder that was only copied up is none; a deleted folder is told with all that was in it. */
+int review_changes(const struct review_pair *pair, struct change_list *ret, struct hutch_error *err);
+
+struct diff_options {
+        bool colour;
+        bool clean;         /* for a terminal: show what it would obey instead of passing it on */
+        unsigned context;   /* lines around a change; git's default is 3 */
+        uint64_t most_size; /* files above are named with their sizes only; 0: 4 MiB */
+};
+
+/* Appends one change as git would write it. */
+int review_diff(const struct review_pair *pair, const struct change *change, const struct diff_options *options,
+                struct buf *out, struct hutch_error *err);
+
+/* Appends a path as git shows it: in quotes and escaped where it holds what would mislead. */
+void review_put_path(struct buf *out, const char *path);
+
+/* Notes what the host's files behind the present changes are like, right after a run. Paths that have a note keep it.
+ */
+int review_record_base(const struct review_pair *pair, int layer, struct hutch_error *err);
+
+#define REVIEW_FORCE_CHANGED (1u << 0)   /* also where the host's file changed since */
+#define REVIEW_FORCE_PROTECTED (1u << 1) /* also protected names */
+#define REVIEW_FORCE (REVIEW_FORCE_CHANGED | REVIEW_FORCE_PROTECTED)
+
+enum apply_status {
+        APPLY_DONE,
+        APPLY_HELD,     /* a protected name */
+        APPLY_CONFLICT, /* the host's file changed since the layer was made */
+        APPLY_NEVER,    /* a FIFO, socket or device, or too deep */
+        APPLY_DEPENDS,  /* the folder that it lies in was not applied */
+        APPLY_FAILED,
+        _APPLY_STATUS_MAX
+};
+
+struct apply_options {
+        unsigned flags;
+        /* Called for every chosen change once its fate is known; `reason` is NULL for APPLY_DONE. */
+        void (*on_change)(const struct change *change, enum apply_status status, const char *reason, void *userdata);
+        void *userdata;
+};
+
+struct apply_result {
+        size_t counts[_APPLY_STATUS_MAX];
+        size_t already; /* of `reviewed`: the host has it already */
+};
+
+/* Takes changes to the host folder and removes them from the upper: files whole or not at all, folders before what is
+ * in them, deletions last. `paths` (NULL: all) chooses paths and all beneath them, with the new folders they lie in;
+ * `reviewed` (NULL: no such limit) lets nothing through that a person was not shown. 0 when it went to the end, however
+ * the single changes fared; -EBUSY if another apply or discard is at work; -ENOENT if a path chooses nothing. Killed at
+ * any moment, it is finished by calling it again. */
+int review_apply(const struct review_pair *pair, int layer, const struct change_list *reviewed, char *const *paths,
+                 const struct apply_options *options, struct apply_result *ret, struct hutch_error *err);
+
+/* Removes changes from the upper, `paths` as above: the box then sees the host's files there. */
+int review_discard(const struct review_pair *pair, int layer, char *const *paths, struct hutch_error *err);
+
+/* Removes a folder that a box has written in, and all beneath it: any depth, any names, any modes. */
+int review_remove_tree(int dir, const char *name, struct hutch_error *err);

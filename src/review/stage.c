@@ -1,0 +1,244 @@
+/* Staging; see stage.h.
+ *
+ * A file is written without a name (O_TMPFILE) where the file system can, so that one that is killed leaves nothing,
+ * and synced before it gets one: after a crash of the machine there is the old file or the whole new one. What is to be
+ * new is placed so that it fails if something came there meanwhile. What is replaced is looked at once more right
+ * before; between that look and the rename lies the only moment in which a host's edit could be lost. */
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "attrs.h"
+#include "tree.h"
+
+#define CHUNK ((size_t) 256 * 1024)
+
+static int open_staged(struct journal *journal, int dir, struct staged *ret) {
+        int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+        if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)) {
+                char name[JOURNAL_NAME_MAX];
+
+                journal_name(journal, name);
+                fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                if (fd >= 0)
+                        memcpy(ret->name, name, sizeof(name));
+        }
+        if (fd < 0)
+                return -errno;
+        ret->fd = fd;
+        return 0;
+}
+
+static int copy_by_hand(int from, int to, off_t at, size_t len) {
+        _cleanup_(freep) char *data = malloc(CHUNK);
+
+        if (!data)
+                return -ENOMEM;
+        while (len > 0) {
+                ssize_t n = pread(from, data, len < CHUNK ? len : CHUNK, at), done = 0;
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        return -ESTALE; /* it shrinks while we copy */
+                while (done < n) {
+                        ssize_t m = pwrite(to, data + done, (size_t) (n - done), at + done);
+
+                        if (m < 0 && errno == EINTR)
+                                continue;
+                        if (m < 0)
+                                return -errno;
+                        done += m;
+                }
+                at += n;
+                len -= (size_t) n;
+        }
+        return 0;
+}
+
+static int copy_range(int from, int to, off_t at, size_t len) {
+        while (len > 0) {
+                off_t in = at, out = at;
+                ssize_t n = copy_file_range(from, &in, to, &out, len, 0);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EFBIG))
+                        return -errno;
+                if (n <= 0) /* not between these file systems */
+                        return copy_by_hand(from, to, at, len);
+                at += n;
+                len -= (size_t) n;
+        }
+        return 0;
+}
+
+static int copy_content(int from, int to, off_t size) {
+        for (off_t at = 0; at < size;) {
+                off_t data = lseek(from, at, SEEK_DATA), hole;
+                int r;
+
+                if (data < 0 && errno == ENXIO)
+                        break;
+                if (data < 0)
+                        data = at;
+                hole = lseek(from, data, SEEK_HOLE);
+                if (hole < 0 || hole > size)
+                        hole = size;
+                if (hole <= data)
+                        break;
+                r = copy_range(from, to, data, (size_t) (hole - data));
+                if (r < 0)
+                        return r;
+                at = hole;
+        }
+        return ftruncate(to, size) < 0 ? -errno : 0;
+}
+
+/* The owner that something new in a folder gets, or the one that it replaces has: never the box's. Only root can and
+ * must care. */
+static int set_owner(int fd, int dir, const struct stat *old) {
+        struct stat parent;
+
+        if (geteuid() != 0) {
+                /* A group that the user is in may be kept. */
+                bool kept = !old || old->st_gid == getegid() || fchown(fd, (uid_t) -1, old->st_gid) == 0;
+
+                (void) kept;
+                return 0;
+        }
+        if (fstat(dir, &parent) < 0)
+                return -errno;
+        if (!old)
+                old = &parent;
+        return fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
+}
+
+int stage_file(struct journal *journal, int dir, int from, const struct stat *st, const struct stat *old,
+               struct staged *ret) {
+        const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
+        int r = open_staged(journal, dir, ret);
+
+        if (r >= 0)
+                r = copy_content(from, ret->fd, st->st_size);
+        if (r >= 0)
+                r = attrs_copy(from, ret->fd);
+        if (r >= 0)
+                r = set_owner(ret->fd, dir, old);
+        if (r >= 0 && fchmod(ret->fd, st->st_mode & 07777) < 0)
+                r = -errno;
+        if (r >= 0 && futimens(ret->fd, times) < 0)
+                r = -errno;
+        if (r >= 0 && fdatasync(ret->fd) < 0 && errno != EINVAL)
+                r = -errno;
+        return r;
+}
+
+int stage_link(struct journal *journal, int dir, const char *target, const struct stat *st, struct staged *ret) {
+        const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
+        struct stat parent;
+
+        journal_name(journal, ret->name);
+        if (symlinkat(target, dir, ret->name) < 0) {
+                int r = -errno;
+
+                ret->name[0] = 0;
+                return r;
+        }
+        if (geteuid() == 0 && (fstat(dir, &parent) < 0 ||
+                               fchownat(dir, ret->name, parent.st_uid, parent.st_gid, AT_SYMLINK_NOFOLLOW) < 0))
+                return -errno;
+        (void) utimensat(dir, ret->name, times, AT_SYMLINK_NOFOLLOW);
+        return 0;
+}
+
+int stage_folder(struct journal *journal, int dir, struct staged *ret) {
+        _cleanup_(closep) int fd = -1;
+
+        journal_name(journal, ret->name);
+        if (mkdirat(dir, ret->name, 0700) < 0) {
+                int r = -errno;
+
+                ret->name[0] = 0;
+                return r;
+        }
+        fd = tree_open(dir, ret->name, O_RDONLY | O_DIRECTORY);
+        /* Now, and not when it is full: what is put into it takes after it. */
+        return fd < 0 ? fd : set_owner(fd, dir, NULL);
+}
+
+void stage_drop(int dir, struct staged *staged) {
+        if (staged->name[0] && unlinkat(dir, staged->name, 0) < 0)
+                (void) unlinkat(dir, staged->name, AT_REMOVEDIR);
+        staged->name[0] = 0;
+        closep(&staged->fd);
+}
+
+static int give_name(struct staged *staged, int dir, const char *name) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", staged->fd);
+        return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int place_new(int dir, struct staged *staged, bool is_folder, const char *name) {
+        if (!staged->name[0])
+                return give_name(staged, dir, name);
+        if (renameat2(dir, staged->name, dir, name, RENAME_NOREPLACE) < 0) {
+                if (errno != EINVAL || is_folder)
+                        return -errno;
+                /* A file system that cannot promise it: a second name can. */
+                if (linkat(dir, staged->name, dir, name, 0) < 0)
+                        return -errno;
+                if (unlinkat(dir, staged->name, 0) < 0)
+                        return -errno;
+        }
+        staged->name[0] = 0;
+        return 0;
+}
+
+static bool same_entry(const struct stat *a, const struct stat *b) {
+        return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_mode == b->st_mode &&
+               (S_ISDIR(a->st_mode) ||
+                (a->st_size == b->st_size && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+                 a->st_ctim.tv_nsec == b->st_ctim.tv_nsec && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+                 a->st_mtim.tv_nsec == b->st_mtim.tv_nsec));
+}
+
+int stage_place(struct journal *journal, int dir, struct staged *staged, bool is_folder, const char *name,
+                const struct stat *old) {
+        bool exchange = old && (is_folder || S_ISDIR(old->st_mode));
+        struct stat now;
+        int r;
+
+        if (!old)
+                return place_new(dir, staged, is_folder, name);
+        if (!staged->name[0]) {
+                char fresh[JOURNAL_NAME_MAX];
+
+                journal_name(journal, fresh);
+                r = give_name(staged, dir, fresh);
+                if (r < 0)
+                        return r;
+                memcpy(staged->name, fresh, sizeof(fresh));
+        }
+        if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || !same_entry(&now, old))
+                return -ESTALE;
+        if (renameat2(dir, staged->name, dir, name, exchange ? RENAME_EXCHANGE : 0) < 0)
+                return -errno;
+        if (exchange) {
+                /* What stood there has our name now; it is a file, or a folder, and empty, or it goes back. */
+                if (unlinkat(dir, staged->name, S_ISDIR(old->st_mode) ? AT_REMOVEDIR : 0) < 0) {
+                        r = -errno;
+                        (void) renameat2(dir, staged->name, dir, name, RENAME_EXCHANGE);
+                        return r;
+                }
+        }
+        staged->name[0] = 0;
+        return 0;
+}

@@ -1,0 +1,55 @@
+/* One command in one box, from launch to result: its streams, deadline, signals and end. Any number of runs share a
+ * loop. */
+#pragma once
+
+#include "../launch/launch.h"
+#include "loop.h"
+#include "terminal.h"
+
+struct buf;
+struct run;
+
+struct outcome { /* the result before it becomes a hutch_result */
+        int exit_code, signal;
+        enum hutch_kill_reason reason;
+        uint64_t dropped[3];
+        double duration_ms, cpu_ms;
+        uint64_t peak_memory;
+        struct hutch_error error;
+};
+
+struct run_stream {
+        enum hutch_stream mode;
+        int fd;           /* HUTCH_STREAM_FD: the caller's */
+        const void *data; /* HUTCH_STREAM_DATA: alive as long as the run */
+        size_t len;
+        struct buf *into; /* HUTCH_STREAM_CAPTURE without a message socket */
+};
+
+struct run_input {
+        const struct plan *plan; /* both live as long as the run */
+        const struct host_facts *facts;
+        const char *layers; /* the folder of the box's layers; NULL: it has none on disk */
+        struct run_stream streams[3];
+        int messages; /* captured output goes here, tagged with the stream's number; -1: into the buffers */
+        void (*see)(void *user, int stream, const void *data, size_t len);
+        void *see_user;
+        void (*done)(void *user, struct run *run);
+        void (*stopped)(void *user, int sig); /* the command was stopped by this signal */
+        void *user;
+        struct terminal *terminal; /* streams that are terminals get a pseudo terminal of the box; NULL: a relay */
+};
+
+int run_start(struct loop *loop, const struct run_input *input, struct run **ret, struct hutch_error *err);
+void run_signal(struct run *run, int sig);                     /* to the command's foreground group */
+void run_stop(struct run *run, enum hutch_kill_reason reason); /* SIGTERM, after a grace SIGKILL, to all of the box */
+
+/* The box's terminal: its size, and whether what is typed goes to it. Held, it waits; taken, the command is stopped as
+ * soon as it reads from it, as every job in the background is. */
+void run_resize(struct run *run, const struct winsize *size);
+void run_give_terminal(struct run *run);
+void run_hold_terminal(struct run *run);
+void run_take_terminal(struct run *run);
+
+const struct outcome *run_outcome(const struct run *run); /* NULL until it is over */
+void run_free(struct run *run);                           /* ends it if it still runs */

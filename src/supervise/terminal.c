@@ -1,0 +1,190 @@
+/* See terminal.h. */
+#include "terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../base/io.h"
+
+static const char soothing[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?25h\033[?1l\033>\033[0m";
+
+/* Leaving the alternate screen also puts the cursor back to where it was entered: sent only where it is on. */
+static const char leaving[] = "\033[?1049l";
+
+static void soothe(const struct terminal *t, int fd) {
+        if ((t->full && *t->full && write(fd, leaving, sizeof(leaving) - 1) < 0) ||
+            write(fd, soothing, sizeof(soothing) - 1) < 0)
+                return;
+}
+
+void terminal_see(struct terminal *t, const uint8_t *bytes, size_t len) {
+        static const uint8_t start[] = {0x1b, '[', '?'};
+
+        for (size_t i = 0; i < len; i++) {
+                uint8_t c = bytes[i];
+
+                if (t->seen < 3) {
+                        t->seen = c == start[t->seen] ? t->seen + 1 : c == start[0];
+                        t->mode = 0;
+                        t->full_in = false;
+                        continue;
+                }
+                if (c >= '0' && c <= '9') {
+                        t->mode = t->mode > 9999 ? t->mode : t->mode * 10 + (c - '0');
+                        continue;
+                }
+                t->full_in = t->full_in || t->mode == 1049 || t->mode == 1047 || t->mode == 47;
+                t->mode = 0;
+                if (c == ';')
+                        continue;
+                if (t->full && t->full_in && (c == 'h' || c == 'l'))
+                        *t->full = c == 'h';
+                t->seen = c == start[0];
+        }
+}
+
+int terminal_open(struct terminal *t, const int fds[3], struct hutch_error *err) {
+        char path[64];
+
+        *t = (struct terminal){.fd = -1, .guard = -1, .guard_pipe = -1};
+        for (int i = 0; i < 3; i++) {
+                t->streams[i] = fds[i] >= 0 && isatty(fds[i]);
+                if (!t->streams[i] || t->fd >= 0)
+                        continue;
+                /* A description of our own: it reads and writes, and does not block, whatever the caller's does. */
+                snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[i]);
+                t->fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+                if (t->fd < 0)
+                        t->fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+        }
+        if (t->fd < 0)
+                return 0;
+        if (tcgetattr(t->fd, &t->modes) < 0) {
+                int r = error_set(err, HUTCH_E_IO, errno, "cannot read the terminal's modes: %s", errno_text(errno));
+
+                closep(&t->fd);
+                return r;
+        }
+        if (ioctl(t->fd, TIOCGWINSZ, &t->size) < 0)
+                t->size = (struct winsize){0};
+        t->full = mmap(NULL, sizeof(*t->full), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (t->full == MAP_FAILED)
+                t->full = NULL;
+        t->eager = t->streams[0] && t->streams[1] && terminal_in_foreground(t);
+        if (!terminal_in_foreground(t)) { /* the modes are a shell's, in the middle of its line */
+                t->modes.c_iflag |= ICRNL | IXON;
+                t->modes.c_oflag |= OPOST | ONLCR;
+                t->modes.c_lflag |= ICANON | ECHO | ECHOE | ECHOK | ISIG | IEXTEN;
+        }
+        return 0;
+}
+
+bool terminal_in_foreground(const struct terminal *t) {
+        return tcgetpgrp(t->fd) == getpgrp();
+}
+
+bool terminal_size(const struct terminal *t, struct winsize *ret) {
+        return t->fd >= 0 && ioctl(t->fd, TIOCGWINSZ, ret) == 0;
+}
+
+/* Waits for hutch's end. Without a word before (a byte means that all is well) the modes are put back. */
+static void _noreturn_ guard(const struct terminal *t, int pipe) {
+        sigset_t all;
+        char word;
+
+        prctl(PR_SET_NAME, "hutch-guard");
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        setsid();
+        if (dup3(pipe, 3, O_CLOEXEC) < 0 || dup3(t->fd, 4, O_CLOEXEC) < 0)
+                _exit(1);
+        syscall(SYS_close_range, 5, ~0u, 0);
+        syscall(SYS_close_range, 0, 2, 0);
+        if (read(3, &word, 1) <= 0) {
+                tcsetattr(4, TCSANOW, &t->modes);
+                soothe(t, 4);
+        }
+        _exit(0);
+}
+
+static int start_guard(struct terminal *t) {
+        int ends[2], high, tty;
+        pid_t pid;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        /* Out of the way of 3 and 4, which the guard keeps them at. */
+        high = fcntl(ends[0], F_DUPFD_CLOEXEC, 10);
+        tty = fcntl(t->fd, F_DUPFD_CLOEXEC, 10);
+        close(ends[0]);
+        pid = high < 0 || tty < 0 ? -1 : fork();
+        if (pid == 0) {
+                struct terminal copy = *t;
+
+                copy.fd = tty;
+                close(ends[1]);
+                guard(&copy, high);
+        }
+        closep(&high);
+        closep(&tty);
+        if (pid < 0) {
+                close(ends[1]);
+                return -EAGAIN;
+        }
+        t->guard = pid;
+        t->guard_pipe = ends[1];
+        return 0;
+}
+
+int terminal_take(struct terminal *t) {
+        struct termios raw;
+        int r;
+
+        if (t->raw)
+                return 0;
+        if (tcgetattr(t->fd, &t->modes) < 0) /* as they are now: a shell may have set them for us */
+                return -errno;
+        raw = t->modes;
+        r = 0;
+        if (t->guard < 0)
+                r = start_guard(t);
+        if (r < 0)
+                return r;
+        cfmakeraw(&raw);
+        if (tcsetattr(t->fd, TCSANOW, &raw) < 0)
+                return -errno;
+        t->raw = true;
+        return 0;
+}
+
+void terminal_give_back(struct terminal *t) {
+        if (t->raw)
+                tcsetattr(t->fd, TCSADRAIN, &t->modes);
+        t->raw = false;
+}
+
+void terminal_soothe(const struct terminal *t) {
+        if (t->fd >= 0)
+                soothe(t, t->fd);
+}
+
+void terminal_close(struct terminal *t) {
+        terminal_give_back(t);
+        if (t->guard > 0) {
+                (void) !write(t->guard_pipe, "", 1);
+                closep(&t->guard_pipe);
+                while (waitpid(t->guard, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        t->guard = -1;
+        closep(&t->fd);
+        if (t->full)
+                munmap(t->full, sizeof(*t->full));
+        t->full = NULL;
+}

@@ -1,0 +1,44 @@
+/* The person's terminal while a box has the floor.
+ *
+ * The box gets a pseudo terminal of its own; what is typed goes to it byte by byte, so the person's terminal is put
+ * into raw mode and its modes are the box's business. A guard, a process of its own, puts the modes back if hutch is
+ * killed before it can.
+ *
+ * Where only some of the three streams are terminals (`hutch x | less`), somebody else may be reading the keyboard:
+ * there the box starts without the floor, and takes it only when it reads from its terminal or changes its modes. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "../base/error.h"
+
+struct terminal {
+        int fd; /* the person's terminal, -1: none */
+        struct termios modes;
+        struct winsize size; /* when it was opened */
+        bool *full;          /* shared with the guard: the alternate screen is on */
+        int seen;            /* how far into a private mode sequence the output is */
+        unsigned mode;       /* the number in it */
+        bool full_in;        /* one of its numbers is the alternate screen */
+        bool streams[3];     /* which of them are the terminal */
+        bool eager;          /* has the floor from the beginning */
+        bool raw;
+        pid_t guard;
+        int guard_pipe;
+};
+
+/* Finds the terminal among the streams; .fd is -1 if there is none. */
+int terminal_open(struct terminal *t, const int fds[3], struct hutch_error *err);
+bool terminal_in_foreground(const struct terminal *t);
+int terminal_take(struct terminal *t); /* raw mode, with a guard */
+void terminal_give_back(struct terminal *t);
+bool terminal_size(const struct terminal *t, struct winsize *ret);
+
+/* Puts back what full-screen programs change and a killed one leaves: alternate screen, hidden cursor, mouse, colours.
+ */
+void terminal_soothe(const struct terminal *t);
+/* Follows the box's output: what was switched on must be switched off, and only that. */
+void terminal_see(struct terminal *t, const uint8_t *bytes, size_t len);
+void terminal_close(struct terminal *t);

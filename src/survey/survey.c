@@ -1,0 +1,261 @@
+/* Looking at the host on behalf of a policy; see survey.h. */
+#include "survey.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "../base/io.h"
+#include "../base/path.h"
+#include "../base/strv.h"
+
+static const char *const system_paths[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+                                           "/libx32", "/etc", "/opt",  "/nix", "/snap"};
+_Static_assert(ARRAY_SIZE(system_paths) <= N_SYSTEM_MOST, "room for every system folder");
+
+static int look_at(const char *path, struct path_fact *ret) {
+        char real[PATH_MAX];
+        struct stat st;
+
+        if (!realpath(path, real) || stat(real, &st) < 0) {
+                ret->errnum = errno;
+                return 0;
+        }
+        ret->real = strdup(real);
+        ret->type = st.st_mode & S_IFMT;
+        ret->dev = st.st_dev;
+        ret->ino = st.st_ino;
+        ret->links = st.st_nlink;
+        ret->uid = st.st_uid;
+        ret->gid = st.st_gid;
+        return ret->real ? 0 : -ENOMEM;
+}
+
+/* Reads /etc/passwd itself: the C library's way would load plug-ins of the host into a static program. Users that live
+ * in a directory service are known by their environment. The home of the file counts beside the environment's: what is
+ * refused as a workspace does not depend on a variable. */
+static int find_user(uid_t uid, struct survey *s) {
+        _cleanup_(freep) char *passwd = NULL;
+        const char *name = NULL, *home = NULL;
+
+        if (read_whole_file(AT_FDCWD, "/etc/passwd", 16 << 20, &passwd, NULL) >= 0)
+                for (char *next = passwd, *line; !name && (line = strsep(&next, "\n"));) {
+                        char *fields[7] = {0};
+
+                        for (int i = 0; i < 7 && line; i++)
+                                fields[i] = strsep(&line, ":");
+                        if (!fields[5] || strtoull(fields[2], NULL, 10) != uid || !fields[2][0])
+                                continue;
+                        name = fields[0];
+                        home = fields[5];
+                }
+        if (!name)
+                name = strv_find_assignment(s->env, "USER");
+        if (!name)
+                name = strv_find_assignment(s->env, "LOGNAME");
+        if (name)
+                s->user = strdup(name);
+        else if (asprintf(&s->user, "%u", uid) < 0)
+                s->user = NULL;
+        if (!s->user)
+                return -ENOMEM;
+        return home && home[0] == '/' ? path_make_absolute(home, NULL, &s->passwd_home) : 0;
+}
+
+/* Whatever else a look fails with says nothing about what is there, and a plan made of it would be another one. */
+static bool is_absence(int errnum) {
+        return errnum == ENOENT || errnum == ENOTDIR || errnum == EACCES || errnum == ELOOP;
+}
+
+static int is_there(const char *path, int mode, bool *ret) {
+        *ret = access(path, mode) == 0;
+        return *ret || is_absence(errno) ? 0 : -errno;
+}
+
+static int look_at_system(struct survey *s) {
+        char target[PATH_MAX];
+        struct stat st;
+
+        for (size_t i = 0; i < ARRAY_SIZE(system_paths); i++) {
+                struct system_fact *f = &s->system[s->n_system];
+                ssize_t n;
+
+                if (lstat(system_paths[i], &st) < 0) {
+                        if (errno != ENOENT)
+                                return -errno;
+                        continue;
+                }
+                if (S_ISLNK(st.st_mode)) {
+                        n = readlink(system_paths[i], target, sizeof(target) - 1);
+                        if (n < 0)
+                                return -errno;
+                        target[n] = 0;
+                        f->link = strdup(target);
+                        if (!f->link)
+                                return -ENOMEM;
+                } else if (!S_ISDIR(st.st_mode))
+                        continue;
+                f->path = system_paths[i];
+                s->n_system++;
+        }
+        return 0;
+}
+
+/* Where a path that may not exist yet will lie: its deepest folder that is there resolved, the rest as it is written.
+ */
+static int resolve_ahead(const char *path, char **ret) {
+        _cleanup_(freep) char *head = NULL;
+        char real[PATH_MAX];
+        size_t n;
+        int r;
+
+        r = path_make_absolute(path, NULL, &head);
+        if (r < 0)
+                return r;
+        for (n = strlen(head); n > 1; n--) {
+                char was = head[n];
+
+                if (was != 0 && was != '/')
+                        continue;
+                head[n] = 0;
+                if (realpath(head, real)) {
+                        head[n] = was;
+                        return asprintf(ret, "%s%s", streq(real, "/") ? "" : real, head + n) < 0 ? -ENOMEM : 0;
+                }
+                head[n] = was;
+        }
+        *ret = take_ptr(head);
+        return 0;
+}
+
+static int add_own_folder(struct survey *s, const char *variable, const char *below_home) {
+        const char *set = strv_find_assignment(s->env, variable);
+        _cleanup_(freep) char *path = NULL, *real = NULL;
+        int r = 0;
+
+        if (set && set[0] == '/')
+                r = asprintf(&path, "%s/hutch", set);
+        else if (s->home)
+                r = asprintf(&path, "%s/%s/hutch", s->home, below_home);
+        else
+                return 0;
+        if (r < 0)
+                return -ENOMEM;
+        r = strv_push(&s->own_folders, path);
+        /* Also where it really lies, or will once it is made, if a link leads there. */
+        if (r >= 0)
+                r = resolve_ahead(path, &real);
+        if (r >= 0 && !streq(real, path))
+                r = strv_push(&s->own_folders, real);
+        return r;
+}
+
+static int look_at_caller(struct survey *s) {
+        struct utsname names;
+        const char *home;
+        int r;
+
+        r = find_user(geteuid(), s);
+        if (r < 0)
+                return r;
+        home = strv_find_assignment(s->env, "HOME");
+        if (!home || home[0] != '/')
+                home = s->passwd_home;
+        if (home) {
+                r = path_make_absolute(home, NULL, &s->home);
+                if (r >= 0)
+                        r = look_at(s->home, &s->home_fact);
+                if (r < 0)
+                        return r;
+        }
+        s->host_name = strdup(uname(&names) == 0 ? names.nodename : "localhost");
+        if (!s->host_name)
+                return -ENOMEM;
+        r = add_own_folder(s, "XDG_CONFIG_HOME", ".config");
+        if (r >= 0)
+                r = add_own_folder(s, "XDG_DATA_HOME", ".local/share");
+        if (r >= 0)
+                r = add_own_folder(s, "XDG_STATE_HOME", ".local/state");
+        return r;
+}
+
+static int make(const struct hutch_policy *policy, char *const *env, struct survey *s) {
+        char real[PATH_MAX];
+        int r;
+
+        r = strv_copy(env, &s->env);
+        if (r >= 0)
+                r = look_at_caller(s);
+        if (r >= 0)
+                r = look_at_system(s);
+        if (r >= 0 && policy->workspace != HUTCH_WORKSPACE_NONE)
+                r = look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
+        if (r < 0)
+                return r;
+        s->paths = calloc(policy->n_paths + 1, sizeof(*s->paths));
+        if (!s->paths)
+                return -ENOMEM;
+        s->n_paths = policy->n_paths;
+        for (size_t i = 0; i < policy->n_paths; i++) {
+                r = look_at(policy->paths[i].path, &s->paths[i]);
+                if (r < 0)
+                        return r;
+        }
+        r = is_there("/bin/bash", X_OK, &s->has_bash);
+        if (r >= 0)
+                r = is_there("/etc/passwd", F_OK, &s->has_passwd);
+        if (r >= 0)
+                r = is_there("/etc/group", F_OK, &s->has_group);
+        if (r >= 0)
+                r = is_there("/etc/hosts", F_OK, &s->has_hosts);
+        if (r < 0)
+                return r;
+        if (realpath("/etc/resolv.conf", real)) {
+                s->resolv_conf = strdup(real);
+                return s->resolv_conf ? 0 : -ENOMEM;
+        }
+        return is_absence(errno) ? 0 : -errno;
+}
+
+int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err) {
+        _cleanup_(survey_freep) struct survey *s = calloc(1, sizeof(*s));
+        int r;
+
+        if (!s)
+                return error_oom(err);
+        r = make(policy, env, s);
+        if (r < 0) {
+                r = error_set(err, r == -ENOMEM ? HUTCH_E_INTERNAL : HUTCH_E_IO, r,
+                              "cannot look at the host's files: %s", errno_text(-r));
+                error_stage(err, "survey");
+                return r;
+        }
+        *ret = take_ptr(s);
+        return 0;
+}
+
+void survey_free(struct survey *s) {
+        if (!s)
+                return;
+        strv_free(s->env);
+        strv_free(s->own_folders);
+        free(s->user);
+        free(s->home);
+        free(s->passwd_home);
+        free(s->home_fact.real);
+        free(s->host_name);
+        free(s->workspace.real);
+        for (size_t i = 0; i < s->n_paths; i++)
+                free(s->paths[i].real);
+        free(s->paths);
+        for (size_t i = 0; i < s->n_system; i++)
+                free(s->system[i].link);
+        free(s->resolv_conf);
+        free(s);
+}
+
+void survey_freep(struct survey **s) {
+        survey_free(*s);
+}

@@ -1,0 +1,49 @@
+/* The survey looks at what a policy names and what the caller is, once, before the plan is made: which paths exist and
+ * where they really lie, which system folders the host has, who is calling. It decides nothing and changes nothing.
+ *
+ * Its cost depends on what the policy names, never on what a workspace holds. */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "../policy/policy.h"
+
+struct path_fact {
+        char *real;  /* where the path really lies, links resolved; NULL if it does not exist */
+        int errnum;  /* why not */
+        mode_t type; /* S_IFDIR, S_IFREG, … */
+        dev_t dev;   /* which it is, so that what is attached is what was looked at */
+        ino_t ino;
+        nlink_t links;
+        uid_t uid;
+        gid_t gid;
+};
+
+/* A folder of the host's root that belongs to the system. */
+struct system_fact {
+        const char *path; /* "/usr" */
+        char *link;       /* its target where it is a symbolic link (merged /usr) */
+};
+
+#define N_SYSTEM_MOST 16
+
+struct survey {
+        char **env;        /* the caller's environment */
+        char *user, *home; /* the caller's; home is NULL where none is known */
+        char *passwd_home; /* of /etc/passwd, whatever the environment says */
+        struct path_fact home_fact;
+        char *host_name;
+        struct path_fact workspace;
+        struct path_fact *paths; /* one for each policy path */
+        size_t n_paths;
+        struct system_fact system[N_SYSTEM_MOST];
+        size_t n_system;
+        char *resolv_conf; /* where /etc/resolv.conf really lies */
+        bool has_bash;
+        bool has_passwd, has_group, has_hosts;
+        char **own_folders; /* hutch's configuration, data and state folders: no box may write there */
+};
+
+int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err);
+void survey_free(struct survey *s);
+void survey_freep(struct survey **s);

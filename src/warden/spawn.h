@@ -1,0 +1,14 @@
+/* Starting the warden program from inside a host program. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "../base/error.h"
+
+/* Spawns the helper and returns our end of its socket. The warden is nobody's child in the host's eyes: its waitpid(-1)
+ * never sees it; and the cost does not depend on the host's memory. (A host that adopts orphans gets it all the same:
+ * warden_reap() keeps it from noticing.) */
+int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
+
+/* Once its socket is closed the warden ends; whoever adopted it by being a subreaper need not hear of it. */
+void warden_reap(pid_t pid);

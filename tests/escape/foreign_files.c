@@ -1,0 +1,36 @@
+/* Whatever else of the host is not the system: other folders of /tmp, /var, /home, /srv, /sys, /boot, sockets in /run.
+ *
+ * It must fail because they are not in the box. The control finds at least the folder beside the workspace.
+ *
+ * args: "$secret" "$victim_dir" */
+#include "attack.h"
+#include <dirent.h>
+
+static bool has_entries(const char *path) {
+        DIR *dir = opendir(path);
+        struct dirent *entry;
+        bool found = false;
+
+        while (dir && !found && (entry = readdir(dir)))
+                found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        if (dir)
+                closedir(dir);
+        if (found)
+                note("%s can be listed", path);
+        return found;
+}
+
+int main(int argc, char **argv) {
+        static const char *const folders[] = {"/boot",     "/srv",        "/sys",           "/media",    "/var/lib",
+                                              "/var/log",  "/var/spool",  "/lost+found",    "/run/user", "/run/systemd",
+                                              "/run/dbus", "/dev/mqueue", "/dev/hugepages", "/dev/block"};
+
+        if (argc < 3)
+                return UNTRIED;
+        if (has_secret(argv[1]) || has_entries(argv[2]))
+                return ESCAPED;
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+                if (has_entries(folders[i]))
+                        return ESCAPED;
+        return STOPPED;
+}

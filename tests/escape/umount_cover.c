@@ -1,0 +1,34 @@
+/* Taking away the mount that hides a file (--hide), also from a namespace nested in the box, also without following links.
+ *
+ * It must fail because the filter refuses umount; where nesting is allowed the mounts of the outer box are locked.
+ *
+ * setup: echo "$token" >"$ws/hidden"; mkdir "$ws/folder"; echo "$token" >"$ws/folder/file"
+ * options: --hide "$ws/hidden" --hide "$ws/folder"
+ * args: "$in"
+ * control: userns
+ * also: /--allow-nested
+ * also: /--allow-nested --as root
+ * also: without mount-api/--allow-nested */
+#include "attack.h"
+#include <sys/mount.h>
+
+int main(int argc, char **argv) {
+        if (argc < 2 || chdir(argv[1]) < 0)
+                return UNTRIED;
+        own_mounts();
+        if (getenv("HUTCH_CONTROL")) {
+                close(open("cover", O_CREAT | O_WRONLY, 0644));
+                if (mount("cover", "hidden", NULL, MS_BIND, NULL) < 0 || mount("tmpfs", "folder", "tmpfs", 0, NULL) < 0)
+                        return UNTRIED;
+        }
+        if (has_secret("hidden") || has_secret("folder/file")) {
+                note("it was not hidden");
+                return getenv("HUTCH_CONTROL") ? UNTRIED : ESCAPED;
+        }
+        note("umount2: %s", umount2("hidden", MNT_DETACH) < 0 ? strerror(errno) : "done");
+        umount2("hidden", 0);
+        umount2("hidden", UMOUNT_NOFOLLOW);
+        umount2("folder", MNT_DETACH);
+        umount2(".", MNT_DETACH);
+        return has_secret("hidden") || has_secret("folder/file") ? ESCAPED : STOPPED;
+}
