@@ -79,6 +79,14 @@ static inline int sys_pidfd_send_signal(int pidfd, int sig) {
         return (int) syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
+/* signal(sig, SIG_DFL), also for the two that the C library keeps to itself: a caller may ignore those too, and would
+ * pass that on. Zeros are the kernel's struct for it. */
+static inline int sys_signal_default(int sig) {
+        static const unsigned long action[4];
+
+        return (int) syscall(SYS_rt_sigaction, sig, action, NULL, 8);
+}
+
 static inline int sys_landlock_create_ruleset(const struct sys_landlock_ruleset_attr *attr, size_t size,
                                               unsigned flags) {
         return (int) syscall(SYS_landlock_create_ruleset, attr, size, flags);

@@ -251,7 +251,7 @@ int warden_serve(int socket) {
 
         /* What the library's process ignores is its own business: Python ignores SIGPIPE, a box should not. */
         for (int sig = 1; sig < NSIG; sig++)
-                signal(sig, SIG_DFL);
+                sys_signal_default(sig);
         sigemptyset(&mask);
         sigaddset(&mask, SIGPIPE);
         sigprocmask(SIG_BLOCK, &mask, NULL);

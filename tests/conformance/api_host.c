@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -124,9 +125,10 @@ static bool dispositions_are_default(void) {
         hutch_result *r;
         bool good;
 
+        /* By system call: the C library keeps two of them to itself, and a caller may have ignored those as well. */
         for (int i = 1; i < NSIG; i++)
                 if (i != SIGCHLD)
-                        signal(i, SIG_IGN);
+                        syscall(SYS_rt_sigaction, i, (const unsigned long[4]){(unsigned long) SIG_IGN}, NULL, 8);
         box = new_box(NULL);
         r = run_text(box, "grep SigIgn /proc/self/status");
         good = !strcmp(r->output[1], "SigIgn:\t0000000000000000\n");
