@@ -45,7 +45,7 @@ static void close_between(unsigned first, unsigned last) {
 /* Closes everything that this box does not need: fds that hutch's caller leaked, other boxes' pipes. 0 to 2 become
  * /dev/null, so that no other fd is born there. */
 static int tidy_fds(const struct init_input *in, struct hutch_error *err) {
-        size_t n_mounts = in->mounts ? 2 * in->plan->n_steps : 0, n = 0;
+        size_t n_mounts = in->mounts ? 2 * in->plan->n_steps + plan_n_below(in->plan, NULL) : 0, n = 0;
         _cleanup_(freep) int *keep = calloc(n_mounts + 5, sizeof(int));
         int null = open("/dev/null", O_RDWR | O_CLOEXEC), next = 3;
 

@@ -13,7 +13,7 @@ struct init_input {
         const struct plan *plan;
         const struct host_facts *facts;
         const int *mounts; /* prepared by a privileged warden; NULL: init opens them itself. One a step, or -1; and once
-                            * more as many, for the layers of steps that are copy-on-write */
+                            * more as many, for the layers of steps that are copy-on-write; then what is below those */
         const char *layers;          /* the folder of the box's layers */
         int streams[3];              /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */

@@ -20,10 +20,13 @@ struct mount_ops {
         int (*attach_new)(const char *type, const char *options, int dest, unsigned flags);
         /* What `source` (O_PATH) shows, with everything mounted below it, at `dest` of the same kind. */
         int (*attach_tree)(int source, int dest, unsigned flags);
-        /* An overlay of two folders at `dest`; `work` is its own. */
-        int (*attach_overlay)(int lower, int upper, int work, int dest, unsigned flags);
+        /* An overlay at `dest` of `upper` and, beneath it, the n lowers, the topmost first; `work` is its own. */
+        int (*attach_overlay)(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags);
         /* The mount whose root `fd` is becomes read-only, those below it do not. */
         int (*seal)(int fd);
 };
 
 extern const struct mount_ops mount_ops_new, mount_ops_old;
+
+/* attach_overlay() by mount(2), for both. */
+int mount_overlay_by_text(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags);

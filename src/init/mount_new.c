@@ -68,28 +68,40 @@ static int attach_tree(int source, int dest, unsigned flags) {
         return tree < 0 ? tree : move(tree, dest);
 }
 
-/* Without syncing: the layer of a box that was cut off by a crash of the host is of no use to anybody. */
-static int attach_overlay(int lower, int upper, int work, int dest, unsigned flags) {
-        const struct {
-                const char *key;
-                int fd;
-        } folders[] = {{"lowerdir", lower}, {"upperdir", upper}, {"workdir", work}};
-        _cleanup_(closep) int fs = sys_fsopen("overlay"), mount = -1;
+static int set_folder(int fs, const char *key, int fd) {
         char path[64];
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return sys_fsconfig(fs, FSCONFIG_SET_STRING, key, path);
+}
+
+/* Without syncing: the layer of a box that was cut off by a crash of the host is of no use to anybody. */
+static int make_overlay(const int *lowers, size_t n, int upper, int work, unsigned flags) {
+        _cleanup_(closep) int fs = sys_fsopen("overlay");
+        int mount;
 
         if (fs < 0)
                 return -errno;
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-                snprintf(path, sizeof(path), "/proc/self/fd/%d", folders[i].fd);
-                if (sys_fsconfig(fs, FSCONFIG_SET_STRING, folders[i].key, path) < 0)
+        for (size_t i = 0; i < n; i++)
+                if (set_folder(fs, n == 1 ? "lowerdir" : "lowerdir+", lowers[i]) < 0)
                         return -errno;
-        }
-        if (sys_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
+        if (set_folder(fs, "upperdir", upper) < 0 || set_folder(fs, "workdir", work) < 0 ||
+            sys_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
             sys_fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL) < 0 ||
             sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
                 return -errno;
         mount = sys_fsmount(fs, (unsigned) attributes_of(flags));
-        return mount < 0 ? -errno : move(mount, dest);
+        return mount < 0 ? -errno : mount;
+}
+
+/* Kernels before 6.5 know no lowerdir+, and take it for a wrong option at the end; and an option of fsconfig() is too
+ * short for all lowers in one. */
+static int attach_overlay(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags) {
+        _cleanup_(closep) int mount = make_overlay(lowers, n, upper, work, flags);
+
+        if (mount == -EINVAL && n > 1)
+                return mount_overlay_by_text(lowers, n, upper, work, dest, flags);
+        return mount < 0 ? mount : move(mount, dest);
 }
 
 static int seal(int fd) {

@@ -11,9 +11,12 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
+#include "../base/buf.h"
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../host/sys.h"
+
+#define OPTIONS_MOST 4096 /* the kernel takes a page of them */
 
 static const char place[] = "/tmp"; /* where the root is built, out of sight of the host */
 
@@ -120,14 +123,28 @@ static int attach_tree(int source, int dest, unsigned flags) {
         return r < 0 ? r : remount_below(path, flags_of(flags));
 }
 
-static int attach_overlay(int lower, int upper, int work, int dest, unsigned flags) {
-        char options[256], to[64];
+/* The text must fit in a page, and a colon parts the lowers: so they are named by their numbers alone, seen from the
+ * folder of all descriptors. */
+int mount_overlay_by_text(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags) {
+        _cleanup_(buf_done) struct buf options = {0};
+        char to[16];
+        int r = 0;
 
-        name_fd(dest, to, sizeof(to));
-        snprintf(options, sizeof(options),
-                 "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,userxattr,volatile",
-                 lower, upper, work);
-        return mount("overlay", to, "overlay", flags_of(flags), options) < 0 ? -errno : 0;
+        buf_puts(&options, "lowerdir=");
+        for (size_t i = 0; i < n; i++)
+                buf_printf(&options, "%s%d", i ? ":" : "", lowers[i]);
+        buf_printf(&options, ",upperdir=%d,workdir=%d,userxattr,volatile", upper, work);
+        buf_put(&options, "", 1);
+        if (options.oom || options.len > OPTIONS_MOST)
+                return options.oom ? -ENOMEM : -E2BIG;
+        if (chdir("/proc/self/fd") < 0)
+                return -errno;
+        snprintf(to, sizeof(to), "%d", dest);
+        if (mount("overlay", to, "overlay", flags_of(flags), options.data) < 0)
+                r = -errno;
+        if (chdir("/") < 0 && r >= 0)
+                r = -errno;
+        return r;
 }
 
 static int seal(int fd) {
@@ -137,4 +154,4 @@ static int seal(int fd) {
         return remount(path, MS_RDONLY);
 }
 
-const struct mount_ops mount_ops_old = {make_root, attach_new, attach_tree, attach_overlay, seal};
+const struct mount_ops mount_ops_old = {make_root, attach_new, attach_tree, mount_overlay_by_text, seal};

@@ -12,10 +12,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "../base/io.h"
 #include "../base/path.h"
+#include "../base/strv.h"
 #include "../host/sys.h"
 #include "../host/tree.h"
 #include "mount.h"
@@ -27,7 +29,8 @@ struct builder {
         const struct mount_ops *ops;
         int root;
         dev_t own;    /* the root's file system: ours to make things in */
-        int *sources; /* of the steps, then their layers' folders; opened before the root covers anything of the host */
+        int *sources; /* of the steps, then their layers' folders, then what is below those; opened before the root
+                       * covers anything of the host */
         unsigned n_scratch, n_covers, n_parked;
 };
 
@@ -257,9 +260,46 @@ static int cow_error(struct hutch_error *err, int r, const struct step *s) {
         return setup_error(err, r, "attach copy-on-write", s->source);
 }
 
+/* The lowers of an overlay, the topmost first: what is below the layer, and then `lower`, which is taken over. */
+struct lowers {
+        int *fds;
+        size_t n;
+};
+
+static void lowers_done(struct lowers *l) {
+        for (size_t i = 0; i < l->n; i++)
+                closep(&l->fds[i]);
+        free(l->fds);
+}
+
+static int gather_lowers(struct builder *b, const struct step *s, int lower, struct lowers *ret) {
+        const struct plan *plan = b->in->plan;
+        size_t first = 2 * plan->n_steps + plan_n_below(plan, s), n = strv_length(s->below);
+        int r = 0;
+
+        ret->fds = calloc(n + 1, sizeof(int));
+        if (!ret->fds) {
+                close(lower);
+                return -ENOMEM;
+        }
+        ret->fds[n] = lower;
+        for (size_t i = 0; i < n; i++) {
+                if (b->in->mounts) {
+                        r = r < 0 ? r : park(b, b->in->mounts[first + i], NULL);
+                        ret->fds[i] = fcntl(b->in->mounts[first + i], F_DUPFD_CLOEXEC, 3);
+                } else
+                        ret->fds[i] = take_fd(&b->sources[first + i]);
+                if (r >= 0 && ret->fds[i] < 0)
+                        r = ret->fds[i] == -1 ? -errno : ret->fds[i];
+        }
+        ret->n = n + 1;
+        return r;
+}
+
 static int attach_cow(struct builder *b, const struct step *s, int prepared, int prepared_layer,
                       struct hutch_error *err) {
         _cleanup_(closep) int lower = -1, layer = -1, upper = -1, work = -1, dest = -1;
+        _cleanup_(lowers_done) struct lowers lowers = {0};
         struct stat st;
         int r;
 
@@ -288,7 +328,10 @@ static int attach_cow(struct builder *b, const struct step *s, int prepared, int
         work = openat(layer, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (upper < 0 || work < 0)
                 return setup_error(err, -errno, "open the layer for", s->source);
-        r = b->ops->attach_overlay(lower, upper, work, dest, mount_flags(s));
+        r = gather_lowers(b, s, take_fd(&lower), &lowers);
+        if (r < 0)
+                return setup_error(err, r, "open the layers below", s->source);
+        r = b->ops->attach_overlay(lowers.fds, lowers.n, upper, work, dest, mount_flags(s));
         return r < 0 ? cow_error(err, r, s) : 0;
 }
 
@@ -464,10 +507,10 @@ static int apply(struct builder *b, const struct step *s, int prepared, int prep
 
 static int open_sources(struct builder *b) {
         const struct plan *plan = b->in->plan;
-        size_t n = plan->n_steps;
+        size_t n = plan->n_steps, below = 2 * n;
         char path[PATH_MAX];
 
-        b->sources = calloc(2 * n + 1, sizeof(int));
+        b->sources = calloc(2 * n + plan_n_below(plan, NULL) + 1, sizeof(int));
         if (!b->sources)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
@@ -477,6 +520,8 @@ static int open_sources(struct builder *b) {
                 if (!s->source || b->in->mounts || (s->kind == STEP_COW && s->text))
                         continue;
                 b->sources[i] = tree_open_source(s->source, b->in->facts->openat2);
+                for (char **folder = s->below; folder && *folder; folder++)
+                        b->sources[below++] = tree_open_source(*folder, b->in->facts->openat2);
                 if (s->kind != STEP_COW || plan->ephemeral)
                         continue;
                 snprintf(path, sizeof(path), "%s/%u", b->in->layers, s->layer);
@@ -485,14 +530,29 @@ static int open_sources(struct builder *b) {
         return 0;
 }
 
+/* Each layer of each folder is a descriptor while the root is built. The limit is the caller's again afterwards. */
+static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
+        struct rlimit more;
+        rlim_t need = 3 * plan->n_steps + 2 * plan_n_below(plan, NULL) + 64;
+
+        if (getrlimit(RLIMIT_NOFILE, ret_was) < 0)
+                return;
+        more = *ret_was;
+        if (more.rlim_cur < need)
+                more.rlim_cur = need < more.rlim_max ? need : more.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &more);
+}
+
 int init_build_root(const struct init_input *in, struct hutch_error *err) {
         struct builder b = {.in = in, .ops = in->facts->mount_api ? &mount_ops_new : &mount_ops_old, .root = -1};
         char options[96];
+        struct rlimit limit;
         struct stat st;
         mode_t mask;
         int r;
 
         mask = umask(0022);
+        raise_descriptors(in->plan, &limit);
         r = open_sources(&b);
         if (r < 0)
                 return error_oom(err);
@@ -526,6 +586,7 @@ int init_build_root(const struct init_input *in, struct hutch_error *err) {
                 return setup_error(err, -errno, "enter", "the box's root");
         r = b.ops->seal(b.root);
         close(b.root);
+        setrlimit(RLIMIT_NOFILE, &limit);
         umask(mask); /* the caller's, for what the command makes */
         return r < 0 ? setup_error(err, r, "seal", "the box's root") : 0;
 }

@@ -36,6 +36,20 @@ int idmap_write(pid_t pid, uid_t inside, uid_t outside, gid_t gid_inside, gid_t 
         return r < 0 ? r : write_map(pid, "gid_map", gid_inside, gid_outside, err);
 }
 
+/* The namespaces made so far: most of what is attached has one owner. */
+struct owner {
+        uid_t uid;
+        gid_t gid;
+        int namespace;
+};
+
+struct preparation {
+        const struct plan *plan;
+        const struct host_facts *facts;
+        struct owner owners[8];
+        size_t n_owners;
+};
+
 /* A user namespace in which the files' owner is the box's id. */
 static int make_namespace(const struct plan *plan, uid_t owner, gid_t group, int *ret, struct hutch_error *err) {
         char path[64];
@@ -67,16 +81,33 @@ static int make_namespace(const struct plan *plan, uid_t owner, gid_t group, int
         return r;
 }
 
+static int find_namespace(struct preparation *p, uid_t uid, gid_t gid, int *ret, struct hutch_error *err) {
+        int fd = -1, r;
+
+        for (size_t i = 0; i < p->n_owners; i++)
+                if (p->owners[i].uid == uid && p->owners[i].gid == gid) {
+                        *ret = p->owners[i].namespace;
+                        return 0;
+                }
+        r = make_namespace(p->plan, uid, gid, &fd, err);
+        if (r < 0)
+                return r;
+        if (p->n_owners == ARRAY_SIZE(p->owners))
+                close(p->owners[--p->n_owners].namespace);
+        p->owners[p->n_owners++] = (struct owner){uid, gid, fd};
+        *ret = fd;
+        return 0;
+}
+
 static uint64_t attributes_of(const struct step *s) {
         return MOUNT_ATTR_NOSUID | (s->flags & STEP_WRITABLE ? 0 : MOUNT_ATTR_RDONLY) |
                (s->flags & STEP_DEVICES ? 0 : MOUNT_ATTR_NODEV) | (s->flags & STEP_NOEXEC ? MOUNT_ATTR_NOEXEC : 0);
 }
 
-static int prepare(const struct plan *plan, const struct host_facts *facts, const struct step *s, int *ret,
-                   struct hutch_error *err) {
-        _cleanup_(closep) int source = tree_open_source(s->source, facts->openat2), namespace = -1;
+static int prepare(struct preparation *p, const struct step *s, int *ret, struct hutch_error *err) {
+        _cleanup_(closep) int source = tree_open_source(s->source, p->facts->openat2);
         struct stat st;
-        int fd, r;
+        int namespace = -1, fd, r;
 
         if (source < 0)
                 return error_set(err, source == -ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_SETUP_FAILED, source,
@@ -88,7 +119,7 @@ static int prepare(const struct plan *plan, const struct host_facts *facts, cons
         if (r < 0)
                 return r;
         if (s->flags & STEP_GRANTED) {
-                r = make_namespace(plan, s->owner, s->group, &namespace, err);
+                r = find_namespace(p, s->owner, s->group, &namespace, err);
                 if (r < 0)
                         return r;
         }
@@ -106,40 +137,58 @@ static int prepare(const struct plan *plan, const struct host_facts *facts, cons
         return 0;
 }
 
-/* The folder of a layer is the warden's own. */
-static int prepare_layer(const struct plan *plan, const struct host_facts *facts, const char *layers,
-                         const struct step *s, int *ret, struct hutch_error *err) {
-        char path[PATH_MAX];
-        struct step layer = {.kind = STEP_BIND,
-                             .flags = STEP_GRANTED | STEP_WRITABLE,
-                             .owner = geteuid(),
-                             .group = getegid(),
-                             .source = path};
+/* The folders of layers are the warden's own. */
+static int prepare_own(struct preparation *p, char *path, unsigned flags, int *ret, struct hutch_error *err) {
+        const struct step folder = {.kind = STEP_BIND,
+                                    .flags = STEP_GRANTED | flags,
+                                    .owner = geteuid(),
+                                    .group = getegid(),
+                                    .source = path};
 
-        snprintf(path, sizeof(path), "%s/%u", layers, s->layer);
-        return prepare(plan, facts, &layer, ret, err);
+        return prepare(p, &folder, ret, err);
+}
+
+static int prepare_layer(struct preparation *p, const char *layers, const struct step *s, int *ret, int *ret_below,
+                         struct hutch_error *err) {
+        char path[PATH_MAX];
+        int r = 0;
+
+        if (layers) {
+                snprintf(path, sizeof(path), "%s/%u", layers, s->layer);
+                r = prepare_own(p, path, STEP_WRITABLE, ret, err);
+        }
+        for (size_t i = 0; r >= 0 && s->below && s->below[i]; i++)
+                r = prepare_own(p, s->below[i], 0, &ret_below[i], err);
+        return r;
+}
+
+size_t idmap_count(const struct plan *plan) {
+        return 2 * plan->n_steps + plan_n_below(plan, NULL);
 }
 
 int idmap_prepare(const struct plan *plan, const struct host_facts *facts, const char *layers, int **ret,
                   struct hutch_error *err) {
-        size_t n = plan->n_steps;
-        int *mounts = calloc(2 * n + 1, sizeof(int));
+        struct preparation p = {.plan = plan, .facts = facts};
+        size_t n = plan->n_steps, all = idmap_count(plan);
+        int *mounts = calloc(all + 1, sizeof(int));
         int r = 0;
 
         if (!mounts)
                 return error_oom(err);
-        for (size_t i = 0; i < 2 * n; i++)
+        for (size_t i = 0; i < all; i++)
                 mounts[i] = -1;
         for (size_t i = 0; r >= 0 && i < n; i++) {
                 const struct step *s = &plan->steps[i];
 
                 if (s->kind == STEP_BIND || (s->kind == STEP_COW && !s->text))
-                        r = prepare(plan, facts, s, &mounts[i], err);
-                if (r >= 0 && s->kind == STEP_COW && !s->text && layers)
-                        r = prepare_layer(plan, facts, layers, s, &mounts[n + i], err);
+                        r = prepare(&p, s, &mounts[i], err);
+                if (r >= 0 && s->kind == STEP_COW && !s->text)
+                        r = prepare_layer(&p, layers, s, &mounts[n + i], mounts + 2 * n + plan_n_below(plan, s), err);
         }
+        while (p.n_owners > 0)
+                close(p.owners[--p.n_owners].namespace);
         if (r < 0) {
-                idmap_free(mounts, 2 * n);
+                idmap_free(mounts, all);
                 return r;
         }
         *ret = mounts;

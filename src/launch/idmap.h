@@ -5,9 +5,10 @@
 #include "../plan/plan.h"
 
 /* One detached mount for each bind of the plan, -1 for the other steps; and once more as many, for the layers (in the
- * folder `layers`) of steps that are copy-on-write. Freed with idmap_free(). */
+ * folder `layers`) of steps that are copy-on-write; then one for each folder below those. Freed with idmap_free(). */
 int idmap_prepare(const struct plan *plan, const struct host_facts *facts, const char *layers, int **ret,
                   struct hutch_error *err);
+size_t idmap_count(const struct plan *plan);
 void idmap_free(int *mounts, size_t n);
 
 /* Writes the id maps of the user namespace of `pid`. */

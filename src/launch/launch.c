@@ -94,7 +94,7 @@ int launch(const struct launch_input *in, struct launched *ret, struct hutch_err
                 r = idmap_prepare(in->plan, in->facts, in->layers, &mounts, err);
         if (r >= 0)
                 r = hand_over(in, mounts, &box, err);
-        idmap_free(mounts, 2 * in->plan->n_steps);
+        idmap_free(mounts, idmap_count(in->plan));
         if (r < 0) {
                 forget(&box);
                 error_stage(err, "launch");

@@ -68,12 +68,20 @@ int plan_encode(const struct plan *p, struct buf *b) {
                 wire_put_str(b, s->dest);
                 wire_put_str(b, s->text);
                 wire_put_str(b, s->origin);
+                wire_put_strv(b, s->below);
         }
         return b->oom ? -ENOMEM : 0;
 }
 
+static bool below_is_whole(const struct step *s) {
+        for (char **folder = s->below; folder && *folder; folder++)
+                if (s->kind != STEP_COW || s->text || (*folder)[0] != '/')
+                        return false;
+        return s->below;
+}
+
 static void decode_steps(struct wire_reader *r, struct plan *p) {
-        uint32_t n = wire_get_count(r, 10 * sizeof(uint32_t) + 2 * sizeof(uint64_t));
+        uint32_t n = wire_get_count(r, 11 * sizeof(uint32_t) + 2 * sizeof(uint64_t));
 
         p->steps = calloc((size_t) n + 1, sizeof(*p->steps));
         if (!p->steps) {
@@ -95,9 +103,10 @@ static void decode_steps(struct wire_reader *r, struct plan *p) {
                 s->dest = wire_get_str(r);
                 s->text = wire_get_str(r);
                 s->origin = wire_get_str(r);
+                s->below = wire_get_strv(r);
                 if (s->kind > STEP_LAST || !s->dest || !s->origin ||
                     ((s->kind == STEP_BIND || s->kind == STEP_COW) && !s->source) ||
-                    (s->kind == STEP_COW && s->layer >= p->n_layers) ||
+                    (s->kind == STEP_COW && s->layer >= p->n_layers) || !below_is_whole(s) ||
                     ((s->kind == STEP_SYMLINK || s->kind == STEP_FILE) && !s->text))
                         r->failed = true;
         }

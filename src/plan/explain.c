@@ -44,6 +44,9 @@ static void put_steps(struct buf *b, const struct plan *plan) {
                         buf_puts(b, "  from ");
                         put_quoted(b, s->source);
                 }
+                if (strv_length(s->below) > 0)
+                        buf_printf(b, "  with %zu layer%s", strv_length(s->below),
+                                   strv_length(s->below) == 1 ? "" : "s");
                 if (s->kind == STEP_SYMLINK) {
                         buf_puts(b, " -> ");
                         put_quoted(b, s->text);
@@ -147,6 +150,8 @@ static json_t *json_steps(const struct plan *plan) {
                         json_object_set_new(o, "source", json_bytes(s->source));
                 if (s->text && s->kind == STEP_SYMLINK)
                         json_object_set_new(o, "target", json_bytes(s->text));
+                if (strv_length(s->below) > 0)
+                        json_object_set_new(o, "below", json_strv(s->below));
                 if (access_of(s)[0])
                         json_object_set_new(o, "access", json_string(access_of(s)));
                 if (s->flags & STEP_DEVICES)

@@ -17,6 +17,7 @@ void plan_free(struct plan *plan) {
                 free(plan->steps[i].dest);
                 free(plan->steps[i].text);
                 free(plan->steps[i].origin);
+                strv_free(plan->steps[i].below);
         }
         free(plan->steps);
         free(plan->backend);
@@ -49,9 +50,29 @@ int plan_add_step(struct plan *plan, struct step step) {
         s->dest = strdup(step.dest);
         s->text = step.text ? strdup(step.text) : NULL;
         s->origin = strdup(step.origin ? step.origin : "default");
+        s->below = NULL;
+        if (step.below && strv_copy(step.below, &s->below) < 0)
+                return -ENOMEM;
         if ((step.source && !s->source) || !s->dest || (step.text && !s->text) || !s->origin)
                 return -ENOMEM;
         return 0;
+}
+
+int plan_add_below(struct plan *plan, unsigned layer, const char *folder) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW && plan->steps[i].layer == layer && !plan->steps[i].text)
+                        r = strv_push(&plan->steps[i].below, folder);
+        return r;
+}
+
+size_t plan_n_below(const struct plan *plan, const struct step *before) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < plan->n_steps && &plan->steps[i] != before; i++)
+                n += strv_length(plan->steps[i].below);
+        return n;
 }
 
 static int set_identity(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {

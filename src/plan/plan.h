@@ -39,6 +39,7 @@ struct step {
         gid_t group;
         uint64_t dev, ino; /* STEP_GRANTED: what the source must still be */
         unsigned layer;    /* STEP_COW: which */
+        char **below;      /* STEP_COW: read-only layers between it and the source, the topmost first */
         char *source, *dest, *text;
         char *origin; /* who wanted it, for explain */
 };
@@ -81,6 +82,12 @@ void plan_free(struct plan *plan);
 void plan_freep(struct plan **plan);
 
 int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
+
+/* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
+int plan_add_below(struct plan *plan, unsigned layer, const char *folder);
+
+/* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
+size_t plan_n_below(const struct plan *plan, const struct step *before);
 
 struct buf;
 int plan_encode(const struct plan *plan, struct buf *b);

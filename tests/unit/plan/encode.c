@@ -48,6 +48,44 @@ static void test_round(void **state) {
         assert_memory_equal(again.data, b.data, b.len);
 }
 
+/* Frozen layers go where the overlay is made, and to no other place that shows it. */
+static void test_below(void **state _unused_) {
+        const struct fixture f = {"", {"workspace=cow", "cow=/data"}};
+        _cleanup_(plan_freep) struct plan *plan = NULL, *back = NULL;
+        _cleanup_(buf_done) struct buf b = {0};
+        _cleanup_(freep) char *words = NULL, *json = NULL;
+        size_t overlays = 0, seen = 0;
+
+        assert_int_equal(fixture_plan(&f, &plan, NULL), 0);
+        assert_int_equal(plan->n_layers, 2);
+        assert_int_equal(plan_n_below(plan, NULL), 0);
+        assert_int_equal(plan_add_below(plan, 1, "/layers/new/1"), 0);
+        assert_int_equal(plan_add_below(plan, 1, "/layers/old/1"), 0);
+        assert_int_equal(plan_add_below(plan, 0, "/layers/old/0"), 0);
+        assert_int_equal(plan_n_below(plan, NULL), 3);
+        assert_int_equal(plan_encode(plan, &b), 0);
+        assert_int_equal(decode_copy(b.data, b.len, &back), 0);
+        for (size_t i = 0; i < back->n_steps; i++) {
+                const struct step *s = &back->steps[i];
+
+                assert_int_equal(plan_n_below(back, s), seen);
+                seen += strv_length(s->below);
+                if (s->kind != STEP_COW || s->text) {
+                        assert_int_equal(strv_length(s->below), 0);
+                        continue;
+                }
+                overlays++;
+                assert_int_equal(strv_length(s->below), s->layer == 1 ? 2 : 1);
+                unit_same("the topmost", s->below[0], s->layer == 1 ? "/layers/new/1" : "/layers/old/0");
+        }
+        assert_int_equal(overlays, 2);
+        assert_int_equal(plan_explain(back, &words), 0);
+        assert_non_null(strstr(words, "with 2 layers"));
+        assert_non_null(strstr(words, "with 1 layer"));
+        assert_int_equal(plan_explain_json(back, &json), 0);
+        assert_non_null(strstr(json, "/layers/new/1"));
+}
+
 static void test_truncated(void **state) {
         _cleanup_(buf_done) struct buf b = {0};
 
@@ -169,6 +207,20 @@ static void uncounted_layer(struct plan *p) {
 static void uncounted_layers(struct plan *p) {
         p->n_layers = UINT32_MAX;
 }
+static void below_a_bind(struct plan *p) {
+        strv_push(&p->steps[0].below, "/layer");
+}
+static void below_by_no_path(struct plan *p) {
+        p->steps[0].kind = STEP_COW;
+        p->n_layers = 1;
+        strv_push(&p->steps[0].below, "layer");
+}
+static void below_the_same(struct plan *p) {
+        p->steps[0].kind = STEP_COW;
+        p->n_layers = 1;
+        p->steps[0].text = strdup("/elsewhere");
+        strv_push(&p->steps[0].below, "/layer");
+}
 static void lose_text(struct plan *p) {
         p->steps[0].kind = STEP_FILE;
 }
@@ -197,6 +249,9 @@ static const struct broken_row {
         {"a copy-on-write folder without a source", lose_lower},
         {"a layer past the last", uncounted_layer},
         {"more layers than steps", uncounted_layers},
+        {"a layer below what has none", below_a_bind},
+        {"a layer below by a name that is no path", below_by_no_path},
+        {"a layer below what is shown elsewhere", below_the_same},
         {"a file without text", lose_text},
         {"a link without a target", lose_target},
 };
@@ -257,6 +312,7 @@ int main(void) {
                         unit_add(name, kinds[k].fn, &golden_cases[i]);
                 }
         unit_add_rows(broken_rows, test_broken);
+        unit_add("layers below", test_below, NULL);
         unit_add("another magic", test_magic, NULL);
         return unit_run("plan/encode");
 }
