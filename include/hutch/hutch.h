@@ -181,6 +181,11 @@ typedef struct hutch_box_options {
         size_t struct_size;
         hutch_context *context; /* NULL: the box has a context of its own */
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
+        /* A shell that stays: what a run changes (folder, variables, functions, jobs) the next one finds. */
+        bool session;
+        const char *shell; /* of the session, as the box has it; NULL: bash where there is one, else sh */
+        const char *name;  /* of the session: other processes find it by hutch_box_attach(), and it outlives this one */
+        uint64_t idle_timeout_ms; /* a named session without a request for so long ends; 0: never */
 } hutch_box_options;
 
 HUTCH_EXPORT int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret,
@@ -215,6 +220,9 @@ typedef struct hutch_request {
         void (*on_output)(void *user, int stream, const void *data, size_t len);
         void (*on_denial)(void *user, const hutch_denial *denial);
         void *user;
+        /* For this run alone; 0: as the policy says. */
+        uint64_t timeout_ms, output_cap;
+        bool no_changes; /* do not look for what it changed in copy-on-write folders */
 } hutch_request;
 
 typedef enum hutch_enforcement { HUTCH_NOT_REQUESTED, HUTCH_ENFORCED, HUTCH_DEGRADED } hutch_enforcement;
@@ -276,6 +284,31 @@ HUTCH_EXPORT int hutch_box_run(hutch_box *box, const hutch_request *request, hut
 
 /* Ends the run that is under way, from another thread: SIGTERM, then SIGKILL for the whole tree. */
 HUTCH_EXPORT int hutch_box_cancel(hutch_box *box, hutch_error *err);
+
+/* ---- sessions ---- */
+
+/* A session's shell as a JSON object: cwd, variables, exported, arrays, functions, aliases, jobs, and the late output
+ * of background jobs; freed with free(). */
+HUTCH_EXPORT int hutch_box_state(hutch_box *box, char **ret, hutch_error *err);
+
+/* Back to how it was opened: files, variables, functions, folder. What runs in the background ends. */
+HUTCH_EXPORT int hutch_box_reset(hutch_box *box, hutch_error *err);
+
+/* A named session that somebody else opened. Closing the handle leaves the session alone. */
+HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err);
+
+/* Ends a named session, and waits until it is gone. Changes in its copy-on-write folders are kept for review, unless
+ * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
+HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
+
+typedef struct hutch_session_info {
+        const char *name, *workspace, *box_id;
+        uint64_t created; /* seconds since 1970 */
+        int pid;          /* of its warden */
+} hutch_session_info;
+
+/* Calls `see` for every named session of this user, by name. What a killed one left behind is swept. */
+HUTCH_EXPORT int hutch_sessions(void (*see)(void *user, const hutch_session_info *info), void *user, hutch_error *err);
 
 HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 

@@ -7,7 +7,7 @@
 #include "../base/buf.h"
 #include "../host/probe.h"
 #include "../layer/store.h"
-#include "../supervise/run.h"
+#include "../warden/client.h"
 
 struct hutch_context {
         enum hutch_warden kind;
@@ -26,13 +26,34 @@ struct hutch_box {
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
         bool keep_changes;
         int running; /* socket of the run under way, -1 if none */
+
+        /* Of a session; else unused. */
+        bool session, attached;
+        char *shell, *name;
+        char *workspace, *box_id; /* box_id: of the layers of a named one that this process did not make */
+        uint64_t idle_timeout_ms;
+        struct plan *plan;
+        int warden;         /* the socket for requests: its context's, or of the named session */
+        int session_socket; /* closing it ends the session, unless it has a name */
+        uint32_t session_id;
 };
+
+/* Parts of hutch_box_open(), _run() and _close(), for sessions. */
+int session_box_open(hutch_box *box, struct hutch_error *err);
+int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
+                    struct hutch_error *err);
+void session_box_close(hutch_box *box);
+int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err);
+void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
+/* Waits for a run whose socket is known to who cancels or closes. */
+int box_wait(hutch_box *box, int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err);
 
 /* A request as this version knows it, whatever layout the caller had. */
 void request_read(const struct hutch_request *request, struct hutch_request *ret);
 
+/* `shell`: of a session (empty: the default one); NULL: for a single command. */
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
-              struct plan **ret, struct hutch_error *err);
+              const char *shell, struct plan **ret, struct hutch_error *err);
 
 /* The result of a run, with what `output` and `tracked` hold moved into it. plan and tracked may be NULL where none was
  * made. */

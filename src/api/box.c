@@ -24,13 +24,16 @@ void request_read(const struct hutch_request *request, struct hutch_request *ret
 }
 
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
-              struct plan **ret, struct hutch_error *err) {
+              const char *shell, struct plan **ret, struct hutch_error *err) {
         _cleanup_(survey_freep) struct survey *survey = NULL;
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
         struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
         int r;
+
+        input.session = shell != NULL;
+        input.shell = shell && shell[0] ? shell : NULL;
 
         r = policy_validate(policy, err);
         if (r < 0) {
@@ -63,11 +66,27 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
         request_read(request, &known);
         r = host_facts_read(&facts, err);
         if (r >= 0)
-                r = make_plan(policy, &known, &facts, &plan, err);
+                r = make_plan(policy, &known, &facts, NULL, &plan, err);
         if (r < 0)
                 return r;
         r = json ? plan_explain_json(plan, ret) : plan_explain(plan, ret);
         return r < 0 ? error_oom(err) : 0;
+}
+
+/* Options as this version knows them, whatever layout the caller had. */
+static int take_options(hutch_box *box, const hutch_box_options *options, struct hutch_error *err) {
+        hutch_box_options known = {0};
+        size_t size = options ? options->struct_size : 0;
+
+        if (options)
+                memcpy(&known, options, size && size < sizeof(known) ? size : sizeof(known));
+        box->context = known.context;
+        box->keep_changes = known.keep_changes;
+        box->session = known.session || known.name;
+        box->idle_timeout_ms = known.idle_timeout_ms;
+        box->shell = strdup(known.shell ? known.shell : "");
+        box->name = known.name ? strdup(known.name) : NULL;
+        return !box->shell || (known.name && !box->name) ? error_oom(err) : 0;
 }
 
 int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret, hutch_error *err) {
@@ -79,16 +98,18 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         box->running = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
-        if (options && options->struct_size >= sizeof(*options))
-                box->keep_changes = options->keep_changes;
-        box->context = options ? options->context : NULL;
-        r = policy_validate(policy, err);
+        box->warden = box->session_socket = -1;
+        r = take_options(box, options, err);
+        if (r >= 0)
+                r = policy_validate(policy, err);
         if (r >= 0 && policy_copy(policy, &box->policy) < 0)
                 r = error_oom(err);
         if (r >= 0 && !box->context) {
                 r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
                 box->own_context = r >= 0;
         }
+        if (r >= 0 && box->session)
+                r = session_box_open(box, err);
         if (r < 0) {
                 hutch_box_close(box);
                 return r;
@@ -108,12 +129,18 @@ void hutch_box_close(hutch_box *box) {
         pthread_mutex_unlock(&box->lock);
         pthread_mutex_lock(&box->queue);
         pthread_mutex_unlock(&box->queue);
+        session_box_close(box);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
         layer_free(box->layers);
         if (box->own_context)
                 hutch_context_free(box->context);
         policy_free(box->policy);
+        plan_free(box->plan);
+        free(box->shell);
+        free(box->name);
+        free(box->workspace);
+        free(box->box_id);
         pthread_mutex_destroy(&box->queue);
         pthread_mutex_destroy(&box->lock);
         free(box);
@@ -128,7 +155,7 @@ int hutch_box_cancel(hutch_box *box, hutch_error *err) {
         return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "nothing runs in this box") : 0;
 }
 
-static void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]) {
+void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]) {
         for (int i = 0; i < 3; i++) {
                 ret[i] = (struct run_stream){.mode = request->streams[i], .fd = request->fds[i]};
                 if (request->streams[i] == HUTCH_STREAM_CAPTURE)
@@ -139,7 +166,7 @@ static void read_streams(const struct hutch_request *request, struct buf output[
 }
 
 /* The folder of the box's layers, made when the first run wants it. */
-static int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
+int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         struct layer_meta meta = {0};
         _cleanup_(freep) char *root = NULL;
         char real[PATH_MAX] = "";
@@ -158,8 +185,8 @@ static int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_
                 if (r >= 0)
                         r = strv_push(&meta.dests, s->dest);
         }
-        meta.workspace = real;
-        if (!realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
+        meta.workspace = box->workspace ? box->workspace : real;
+        if (!box->workspace && !realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
                 meta.workspace = meta.lowers ? meta.lowers[0] : real;
         meta.command = plan->argv[0];
         if (r < 0)
@@ -186,6 +213,22 @@ static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_
         return run_in_foreground(&input, ret, err);
 }
 
+int box_wait(hutch_box *box, int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err) {
+        int r;
+
+        pthread_mutex_lock(&box->lock);
+        box->running = socket;
+        if (box->closed)
+                warden_client_cancel(socket);
+        pthread_mutex_unlock(&box->lock);
+        r = warden_client_wait(socket, run, ret, err);
+        pthread_mutex_lock(&box->lock);
+        box->running = -1;
+        pthread_mutex_unlock(&box->lock);
+        close(socket);
+        return r;
+}
+
 static int run_there(hutch_box *box, const struct plan *plan, const struct hutch_request *request, struct buf output[3],
                      struct outcome *ret, struct hutch_error *err) {
         struct client_run run = {.plan = plan,
@@ -198,17 +241,7 @@ static int run_there(hutch_box *box, const struct plan *plan, const struct hutch
         r = warden_client_start(box->context->warden, &run, &socket, err);
         if (r < 0)
                 return r;
-        pthread_mutex_lock(&box->lock);
-        box->running = socket;
-        if (box->closed)
-                warden_client_cancel(socket);
-        pthread_mutex_unlock(&box->lock);
-        r = warden_client_wait(socket, &run, ret, err);
-        pthread_mutex_lock(&box->lock);
-        box->running = -1;
-        pthread_mutex_unlock(&box->lock);
-        close(socket);
-        return r;
+        return box_wait(box, socket, &run, ret, err);
 }
 
 static int run_queued(hutch_box *box, const struct hutch_request *request, struct plan **ret_plan, struct buf output[3],
@@ -221,7 +254,9 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
         pthread_mutex_unlock(&box->lock);
         if (closed)
                 return error_set(err, HUTCH_E_SESSION_CLOSED, ESHUTDOWN, "the box is closed");
-        r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
+        if (box->session)
+                return session_box_run(box, request, output, ret, err);
+        r = make_plan(box->policy, request, &box->context->facts, NULL, ret_plan, err);
         if (r >= 0)
                 r = prepare_layers(box, *ret_plan, err);
         if (r < 0)
@@ -266,7 +301,7 @@ static int track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
                 if (strv_pushf(lists[one->change->kind], "%s/%s", place_of(plan, one->layer), one->change->path) < 0)
                         r = error_oom(err);
         }
-        if (r >= 0 && box->keep_changes && changes.n == 0) {
+        if (r >= 0 && box->keep_changes && !box->session && changes.n == 0) {
                 layer_remove(box->layers, NULL);
                 layer_free(take_ptr(box->layers));
         }
@@ -290,7 +325,8 @@ static void forget_layers(hutch_box *box) {
 }
 
 int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err) {
-        _cleanup_(plan_freep) struct plan *plan = NULL;
+        _cleanup_(plan_freep) struct plan *made = NULL;
+        const struct plan *plan;
         struct hutch_request known;
         struct hutch_error local = {0};
         struct outcome outcome = {0};
@@ -300,10 +336,11 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
 
         request_read(request, &known);
         pthread_mutex_lock(&box->queue);
-        r = run_queued(box, &known, &plan, output, &outcome, &local);
-        if (r >= 0 && plan)
+        r = run_queued(box, &known, &made, output, &outcome, &local);
+        plan = made ? made : box->plan;
+        if (r >= 0 && plan && !known.no_changes)
                 r = track(box, plan, &tracked, &local);
-        else
+        else if (!box->session)
                 forget_layers(box);
         pthread_mutex_unlock(&box->queue);
         if (r < 0) {

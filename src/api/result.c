@@ -36,6 +36,8 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
                                           .peak_memory_bytes = outcome->peak_memory,
                                           .error = outcome->error};
         failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
+        if (failed >= 0 && outcome->notice[0])
+                failed = strv_push(&r->notices, outcome->notice);
         r->backend = strdup(plan ? plan->backend : "");
         for (int i = 1; i < 3; i++) {
                 r->public.output_len[i] = output[i].len;

@@ -28,11 +28,14 @@ int write_all(int fd, const void *data, size_t len) {
 
 int read_whole_file(int dir, const char *path, size_t most, char **ret, size_t *ret_len) {
         _cleanup_(closep) int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        return fd < 0 ? -errno : read_whole_fd(fd, most, ret, ret_len);
+}
+
+int read_whole_fd(int fd, size_t most, char **ret, size_t *ret_len) {
         _cleanup_(freep) char *data = NULL;
         size_t len = 0, room = 0;
 
-        if (fd < 0)
-                return -errno;
         for (;;) {
                 ssize_t n;
 

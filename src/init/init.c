@@ -125,7 +125,7 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
         return r;
 }
 
-static int build(const struct init_input *in, struct network *network, struct hutch_error *err) {
+static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
         int r;
@@ -146,7 +146,7 @@ static int build(const struct init_input *in, struct network *network, struct hu
                                  errno_text(errno));
         if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
-        return init_build_root(in, err);
+        return init_build_root(in, ret_channel, err);
 }
 
 /* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one
@@ -173,78 +173,138 @@ static void end_tree(const struct plan *plan) {
         }
 }
 
-static void _noreturn_ finish(const struct init_input *in, int status, uint64_t peak_memory) {
-        struct init_message message = {.event = INIT_EXITED, .value = status, .peak_memory = peak_memory};
+/* What init holds while the box lives. */
+struct life {
+        struct init_input *in;
+        int children; /* signalfd */
+        int terminal, landlock;
+        pid_t target; /* -1: a session without a shell for the moment */
+        uint64_t peak_memory;
+};
 
-        end_tree(in->plan);
-        message_send(in->control, &message, sizeof(message), NULL, 0);
+static void tell(struct life *l, enum init_event event, int value) {
+        struct init_message message = {.event = event, .value = value, .peak_memory = l->peak_memory};
+
+        message_send(l->in->control, &message, sizeof(message), NULL, 0);
+}
+
+static void _noreturn_ finish(struct life *l, int status) {
+        end_tree(l->in->plan);
+        tell(l, INIT_EXITED, status);
         _exit(0);
 }
 
 /* By order: how the target ended is still told. */
-static void _noreturn_ end_now(const struct init_input *in, pid_t target, uint64_t peak_memory) {
+static void _noreturn_ end_now(struct life *l) {
         int status = SIGKILL;
 
-        kill(target, SIGKILL);
-        waitpid(target, &status, 0);
-        finish(in, status, peak_memory);
+        if (l->target > 0) {
+                kill(l->target, SIGKILL);
+                waitpid(l->target, &status, 0);
+        }
+        finish(l, status);
 }
 
-static void take_order(const struct init_input *in, int terminal, pid_t target, uint64_t peak_memory) {
+/* One shell at a time; fds are its stdin and its answers' pipe. */
+static void start_shell(struct life *l, int answers_as, int fds[2]) {
+        struct hutch_error err = {0};
+        int status = 125;
+
+        if (l->target > 0)
+                return;
+        l->in->streams[0] = fds[0];
+        l->in->answers = fds[1];
+        l->in->answers_as = answers_as;
+        if (init_start_target(l->in, l->landlock, -1, &l->target, &status, &err) < 0) {
+                error_stage(&err, "exec");
+                fail(l->in, &err, status);
+        }
+        l->in->streams[0] = l->in->answers = -1;
+        tell(l, INIT_SHELL, l->target);
+}
+
+static void obey(struct life *l, const struct warden_message *message, int fds[2]) {
+        const struct plan *plan = l->in->plan;
+        pid_t target = l->target;
+
+        switch (message->order) {
+        case ORDER_SIGNAL:
+                kill(-target, message->value);
+                break;
+        case ORDER_SIGNAL_ALL:
+                kill(plan->isolated ? -1 : -target, message->value);
+                break;
+        case ORDER_FREEZE:
+                kill(-1, message->value ? SIGSTOP : SIGCONT);
+                break;
+        case ORDER_FOREGROUND:
+                if (tcgetpgrp(l->terminal) == (message->value ? target : getpgrp()))
+                        break;
+                tcsetpgrp(l->terminal, message->value ? target : getpgrp());
+                if (message->value)
+                        kill(-target, SIGCONT);
+                break;
+        case ORDER_SHELL:
+                start_shell(l, message->value, fds);
+                break;
+        case ORDER_INTERRUPT:
+                if (target > 0)
+                        shell_interrupt(target, (enum interrupt) message->value);
+                break;
+        case ORDER_END:
+                end_now(l);
+        case ORDER_GO:
+                break;
+        }
+}
+
+static void take_order(struct life *l) {
         struct warden_message message;
-        ssize_t n = message_receive(in->control, &message, sizeof(message), NULL, 0, MSG_DONTWAIT);
+        int fds[2] = {-1, -1};
+        ssize_t n = message_receive(l->in->control, &message, sizeof(message), fds, 2, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
                 return;
-        if (n == sizeof(message) && message.order == ORDER_END)
-                end_now(in, target, peak_memory);
         if (n != sizeof(message)) { /* the warden is gone */
-                end_tree(in->plan);
+                end_tree(l->in->plan);
                 _exit(125);
         }
-        if (message.order == ORDER_SIGNAL)
-                kill(-target, message.value);
-        else if (message.order == ORDER_SIGNAL_ALL)
-                kill(in->plan->isolated ? -1 : -target, message.value);
-        else if (message.order == ORDER_FOREGROUND && tcgetpgrp(terminal) != (message.value ? target : getpgrp())) {
-                tcsetpgrp(terminal, message.value ? target : getpgrp());
-                if (message.value)
-                        kill(-target, SIGCONT);
-        }
+        obey(l, &message, fds);
+        closep(&fds[0]);
+        closep(&fds[1]);
 }
 
-static void reap(const struct init_input *in, pid_t target, uint64_t peak_memory) {
+static void reap(struct life *l) {
         int status;
         pid_t pid;
 
         while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR))
-                if (pid < 0)
+                if (pid < 0 || pid != l->target)
                         continue;
-                else if (pid == target && WIFSTOPPED(status)) {
-                        struct init_message message = {.event = INIT_STOPPED, .value = WSTOPSIG(status)};
-
-                        message_send(in->control, &message, sizeof(message), NULL, 0);
-                } else if (pid == target)
-                        finish(in, status, peak_memory);
+                else if (WIFSTOPPED(status))
+                        tell(l, INIT_STOPPED, WSTOPSIG(status));
+                else if (l->in->plan->session) {
+                        l->target = -1;
+                        tell(l, INIT_NO_SHELL, status);
+                } else
+                        finish(l, status);
 }
 
 /* Looks at what the box uses; false once a limit was run into and told. */
-static bool sample(const struct init_input *in, uint64_t *peak_memory) {
-        struct init_message message = {.event = INIT_LIMIT, .value = (int) sample_check(in->plan, peak_memory)};
+static bool sample(struct life *l) {
+        int reason = (int) sample_check(l->in->plan, &l->peak_memory);
 
-        if (message.value == HUTCH_NOT_KILLED)
+        if (reason == HUTCH_NOT_KILLED)
                 return true;
-        message.peak_memory = *peak_memory;
-        message_send(in->control, &message, sizeof(message), NULL, 0);
+        tell(l, INIT_LIMIT, reason);
         return false;
 }
 
-static void _noreturn_ watch(const struct init_input *in, int children, int terminal, pid_t target) {
-        struct pollfd fds[] = {{.fd = children, .events = POLLIN},
-                               {.fd = in->control, .events = POLLIN},
-                               {.fd = in->warden, .events = POLLIN}};
-        bool sampling = sample_wanted(in->plan);
-        uint64_t peak_memory = 0;
+static void _noreturn_ watch(struct life *l) {
+        struct pollfd fds[] = {{.fd = l->children, .events = POLLIN},
+                               {.fd = l->in->control, .events = POLLIN},
+                               {.fd = l->in->warden, .events = POLLIN}};
+        bool sampling = sample_wanted(l->in->plan);
 
         for (;;) {
                 struct signalfd_siginfo info;
@@ -252,31 +312,40 @@ static void _noreturn_ watch(const struct init_input *in, int children, int term
                 if (poll(fds, ARRAY_SIZE(fds), sampling ? SAMPLE_EVERY_MS : -1) < 0) {
                         if (errno == EINTR)
                                 continue;
-                        end_tree(in->plan); /* blind: no way to go on */
+                        end_tree(l->in->plan); /* blind: no way to go on */
                         _exit(125);
                 }
                 if (sampling)
-                        sampling = sample(in, &peak_memory);
+                        sampling = sample(l);
                 if (fds[2].revents) {
-                        end_tree(in->plan);
+                        end_tree(l->in->plan);
                         _exit(125);
                 }
                 if (fds[1].revents)
-                        take_order(in, terminal, target, peak_memory);
+                        take_order(l);
                 if (fds[0].revents) {
-                        while (read(children, &info, sizeof(info)) > 0)
+                        while (read(l->children, &info, sizeof(info)) > 0)
                                 ;
-                        reap(in, target, peak_memory);
+                        reap(l);
                 }
         }
 }
 
-void init_run(const struct init_input *in) {
+/* The box stands: the warden gets the channel, and orders a shell when it has prepared one. */
+static int announce(const struct init_input *in, int channel) {
+        struct init_message ready = {.event = INIT_READY};
+        int r = message_send(in->control, &ready, sizeof(ready), &channel, 1);
+
+        close(channel);
+        return r;
+}
+
+void init_run(struct init_input *in) {
         struct hutch_error err = {0};
         struct network network;
-        int r, landlock = -1, terminal = -1, children, status = 125;
+        struct life life = {.in = in, .terminal = -1, .landlock = -1, .target = -1};
+        int r, channel = -1, status = 125;
         sigset_t mask;
-        pid_t target;
 
         r = tidy_fds(in, &err);
         sigfillset(&mask);
@@ -286,15 +355,15 @@ void init_run(const struct init_input *in) {
         if (r >= 0)
                 r = hide_arguments(&err);
         if (r >= 0 && in->plan->isolated)
-                r = build(in, &network, &err);
+                r = build(in, &network, &channel, &err);
         else if (r >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become undumpable: %s", errno_text(errno));
         if (r >= 0 && in->modes)
-                r = init_open_terminal(in, &terminal, &err);
+                r = init_open_terminal(in, &life.terminal, &err);
         if (r >= 0 && in->plan->landlock)
-                r = init_make_landlock(in, &landlock, &err);
+                r = init_make_landlock(in, &life.landlock, &err);
         if (r >= 0 && in->plan->own_network)
                 r = network_join(&network, &err);
         if (r >= 0 && in->plan->isolated)
@@ -309,21 +378,24 @@ void init_run(const struct init_input *in) {
                               errno_text(errno));
         sigemptyset(&mask);
         sigaddset(&mask, SIGCHLD);
-        children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-        if (r >= 0 && children < 0)
+        life.children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (r >= 0 && life.children < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot watch children: %s", errno_text(errno));
         if (r < 0) {
                 error_stage(&err, "setup");
                 fail(in, &err, 125);
         }
 
-        r = init_start_target(in, landlock, terminal, &target, &status, &err);
+        if (in->plan->session)
+                r = announce(in, channel);
+        else
+                r = init_start_target(in, life.landlock, life.terminal, &life.target, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
                 fail(in, &err, status);
         }
         for (int i = 0; i < 3; i++)
                 if (in->streams[i] >= 0)
-                        close(in->streams[i]);
-        watch(in, children, terminal, target);
+                        closep(&in->streams[i]);
+        watch(&life);
 }

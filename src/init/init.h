@@ -16,6 +16,7 @@ struct init_input {
                             * more as many, for the layers of steps that are copy-on-write; then what is below those */
         const char *layers;          /* the folder of the box's layers */
         int streams[3];              /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
+        int answers, answers_as;     /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
         bool foreground;             /* the target has the box's terminal from the beginning */
@@ -27,6 +28,8 @@ struct init_input {
 
 enum { STREAM_TERMINAL = -2 };
 
+#define SHELL_CHANNEL "/dev/hutch" /* the folder of a session's FIFOs and texts, read-only for the box */
+
 /* What init tells the warden. */
 enum init_event {
         INIT_FAILED,
@@ -34,6 +37,9 @@ enum init_event {
         INIT_TERMINAL, /* with the master of the box's terminal */
         INIT_STOPPED,  /* .value is the signal */
         INIT_LIMIT,    /* .value is the kill reason; the box is to be ended */
+        INIT_READY,    /* a session's box stands; with its channel's folder, writable */
+        INIT_SHELL,    /* a session's shell runs; .value is its pid in the box */
+        INIT_NO_SHELL, /* it ended, and the box did not; .value is the wait status */
 };
 
 struct init_message {
@@ -50,6 +56,17 @@ enum warden_order {
         ORDER_SIGNAL_ALL, /* everything in the box gets it */
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
         ORDER_END,        /* kill everything and account for it */
+        ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
+        ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
+        ORDER_FREEZE,     /* .value: stop everything in the box, or let it go on */
+};
+
+enum interrupt {
+        INTERRUPT_SHELL, /* SIGINT to the shell alone: loops, `wait` and `read` end */
+        INTERRUPT_JOB,   /* and to the job in its foreground */
+        INTERRUPT_TERM,  /* the same with SIGTERM for the job */
+        INTERRUPT_KILL,  /* with SIGKILL */
+        INTERRUPT_LAST,  /* the shell itself is killed */
 };
 
 struct warden_message {
@@ -57,14 +74,16 @@ struct warden_message {
         int value;
 };
 
-void init_run(const struct init_input *in) _noreturn_;
+void init_run(struct init_input *in) _noreturn_;
 
 /* Its parts. */
 /* The box's terminal: the target's end, as controlling terminal of init's session; the other goes to the warden. */
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
-int init_build_root(const struct init_input *in, struct hutch_error *err);
+/* *ret_channel: of a session, -1 otherwise. */
+int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err);
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);
 int init_drop_privileges(struct hutch_error *err);
 /* Starts the target; on failure *ret_status is 126, 127 or 125. */
 int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
                       struct hutch_error *err);
+void shell_interrupt(pid_t shell, enum interrupt how);

@@ -543,7 +543,31 @@ static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
         setrlimit(RLIMIT_NOFILE, &more);
 }
 
-int init_build_root(const struct init_input *in, struct hutch_error *err) {
+/* The folder that a session's shell gets its commands and streams from. The box sees it in its read-only root: it can
+ * open what is in there and change nothing. The warden gets a mount of it that is nowhere attached and writable. */
+static int make_channel(int *ret) {
+        struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                                   MOUNT_ATTR_NOEXEC};
+        _cleanup_(closep) int place = -1, fd = -1;
+        int r;
+
+        if (mkdir(SHELL_CHANNEL, 0700) < 0)
+                return -errno;
+        place = open(SHELL_CHANNEL, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (place < 0)
+                return -errno;
+        /* A file system of its own: a box that filled its disk can still be told to tidy up. */
+        r = mount_ops_new.attach_new("tmpfs", "mode=700", place, MOUNT_NODEV | MOUNT_NOEXEC);
+        if (r < 0)
+                return r;
+        fd = sys_open_tree(AT_FDCWD, SHELL_CHANNEL, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (fd < 0 || sys_mount_setattr(AT_FDCWD, SHELL_CHANNEL, 0, &read_only) < 0)
+                return -errno;
+        *ret = take_fd(&fd);
+        return 0;
+}
+
+int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err) {
         struct builder b = {.in = in, .ops = in->facts->mount_api ? &mount_ops_new : &mount_ops_old, .root = -1};
         char options[96];
         struct rlimit limit;
@@ -584,6 +608,11 @@ int init_build_root(const struct init_input *in, struct hutch_error *err) {
                 return setup_error(err, r, "tidy", "the box's root");
         if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 return setup_error(err, -errno, "enter", "the box's root");
+        if (in->plan->session) {
+                r = make_channel(ret_channel);
+                if (r < 0)
+                        return setup_error(err, r, "make", SHELL_CHANNEL);
+        }
         r = b.ops->seal(b.root);
         close(b.root);
         setrlimit(RLIMIT_NOFILE, &limit);

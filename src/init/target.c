@@ -36,6 +36,8 @@ static int put_streams(const struct init_input *in, int terminal) {
                 if (fd < 0 || dup2(fd, i) < 0)
                         return -errno;
         }
+        if (in->answers >= 0 && dup2(in->answers, in->answers_as) < 0)
+                return -errno;
         return 0;
 }
 

@@ -54,7 +54,7 @@ int layer_root(char *const *env, char **ret, struct hutch_error *err) {
 }
 
 /* mkdir -p, each folder for its owner alone where it is made. */
-static int make_folders(const char *path) {
+int layer_make_folders(const char *path) {
         _cleanup_(freep) char *copy = strdup(path);
 
         if (!copy)
@@ -188,7 +188,7 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         if (r >= 0 && asprintf(&box->path, "%s/%s", root, box->meta.id) < 0)
                 r = -ENOMEM;
         if (r >= 0)
-                r = make_folders(box->path);
+                r = layer_make_folders(box->path);
         if (r >= 0) {
                 box->fd = open(box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 r = box->fd < 0 ? -errno : take_lock(box);

@@ -29,6 +29,9 @@ struct layer_box {
 /* The folder of all boxes of this caller. */
 int layer_root(char *const *env, char **ret, struct hutch_error *err);
 
+/* A folder for the owner alone, with its parents. */
+int layer_make_folders(const char *path);
+
 /* Makes a box with n layers and holds its lock. */
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err);
 

@@ -122,9 +122,31 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
         return 0;
 }
 
+/* A session's shell is an interactive one, so that an interrupt ends what it runs and not itself; it has no terminal. */
+static int set_shell(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        static const char *const bash[] = {"--norc", "--noprofile", "--noediting", "-i", NULL}, *const sh[] = {"-i", NULL};
+        const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
+        int r;
+
+        if (!in->isolated)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "a session cannot be had with --isolation none");
+        if (!in->facts->mount_api)
+                return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
+                                 "a session needs the kernel's new mount calls (Linux 5.12)");
+        plan->session = true;
+        r = strv_push(&plan->argv, shell);
+        for (const char *const *arg = streq(path_basename(shell), "bash") ? bash : sh; r >= 0 && *arg; arg++)
+                r = strv_push(&plan->argv, *arg);
+        return r < 0 ? error_oom(err) : 0;
+}
+
 static int set_command(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         const struct hutch_request *request = in->request;
         int r = 0;
+
+        if (in->session)
+                return set_shell(plan, in, err);
 
         if (request->command && request->argv)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "a request has a command or shell text, not both");

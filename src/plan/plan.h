@@ -64,6 +64,7 @@ struct plan {
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned n_layers;
         bool ephemeral; /* layers in memory, gone with the box */
+        bool session;   /* argv is a shell that stays, and is served commands; see src/session */
         char **notices;
 };
 
@@ -75,6 +76,8 @@ struct plan_input {
         const struct offers *offers;
         const char *backend;
         bool isolated;
+        bool session;      /* the request has no command, only cwd and env */
+        const char *shell; /* of a session, as --shell has it; NULL: the one that there is */
 };
 
 int plan_make(const struct plan_input *input, struct plan **ret, struct hutch_error *err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -192,6 +193,23 @@ void pump_free(struct pump *p) {
         buf_done(&p->pending);
         buf_done(&p->last);
         free(p);
+}
+
+int pump_reopen(int fd, int flags) {
+        char path[64];
+        struct stat st;
+        int own;
+
+        /* A file's place in it and O_APPEND belong to the description, and it never blocks for long. */
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+                own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+                return own < 0 ? -errno : own;
+        }
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        own = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (own < 0)
+                own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        return own < 0 ? -errno : own;
 }
 
 void pump_drain(struct pump *p) {

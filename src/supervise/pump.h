@@ -40,6 +40,9 @@ struct pump_input {
 
 int pump_new(struct loop *loop, const struct pump_input *input, struct pump **ret);
 void pump_free(struct pump *pump);
+/* The caller's fd as a pump wants it: a description of its own, so that making it non-blocking does not change the
+ * caller's; or -errno. */
+int pump_reopen(int fd, int flags);
 /* Nothing more will be written: what is there now is the rest. */
 void pump_drain(struct pump *pump);
 /* Delivers what has been written so far; waits for the reader, but not for ever. */

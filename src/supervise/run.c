@@ -149,6 +149,12 @@ static void on_control(void *data, uint32_t events _unused_) {
                 run->outcome.peak_memory = message.peak_memory;
                 end_by_limit(run, (enum hutch_kill_reason) message.value);
                 break;
+        case INIT_READY:
+        case INIT_SHELL:
+        case INIT_NO_SHELL:
+                if (run->in.message)
+                        run->in.message(run->in.user, &message, take_fd(&master));
+                break;
         case INIT_FAILED:
         case INIT_EXITED:
                 run->message = message;
@@ -194,10 +200,14 @@ static void on_end(void *data, uint32_t events _unused_) {
 
 /* ---- killing ---- */
 
-static void order(struct run *run, enum warden_order what, int value) {
+int run_order(struct run *run, enum warden_order what, int value, const int *fds, size_t n) {
         struct warden_message message = {.order = what, .value = value};
 
-        message_send(run->box.control, &message, sizeof(message), NULL, 0);
+        return message_send(run->box.control, &message, sizeof(message), fds, n);
+}
+
+static void order(struct run *run, enum warden_order what, int value) {
+        run_order(run, what, value, NULL, 0);
 }
 
 /* init kills and reaps the box, so that what it used is known. Should it not manage, its own end is the end of the pid
@@ -299,24 +309,6 @@ static void pump_done(void *data) {
         struct tap *tap = data;
 
         check_over(tap->run);
-}
-
-/* A description of our own, so that making it non-blocking does not change the caller's. */
-static int reopen(int fd, int flags) {
-        char path[64];
-        struct stat st;
-        int own;
-
-        /* A file's place in it and O_APPEND belong to the description, and it never blocks for long. */
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-                own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-                return own < 0 ? -errno : own;
-        }
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        own = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (own < 0)
-                own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        return own < 0 ? -errno : own;
 }
 
 static bool is_null_device(const struct stat *st) {
@@ -421,7 +413,7 @@ static int start_pump(struct run *run, int stream, int own, struct hutch_error *
 
         run->taps[stream] = (struct tap){run, stream};
         if (s->mode == HUTCH_STREAM_FD) {
-                other = reopen(s->fd, stream == 0 ? O_RDONLY : O_WRONLY);
+                other = pump_reopen(s->fd, stream == 0 ? O_RDONLY : O_WRONLY);
                 if (other < 0) {
                         close(own);
                         return error_set(err, HUTCH_E_IO, other, "cannot relay %s: %s", stream_names[stream],
@@ -569,7 +561,7 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
         run->check = (struct timer){.fire = on_check, .data = run};
         if (run->group)
                 timer_set(run->loop, &run->check, CHECK_EVERY_MS);
-        if (run->in.plan->timeout_ms)
+        if (run->in.plan->timeout_ms && !run->in.plan->session) /* there it is a limit for each command */
                 timer_set(run->loop, &run->deadline, run->in.plan->timeout_ms);
         return 0;
 }

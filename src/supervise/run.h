@@ -15,6 +15,7 @@ struct outcome { /* the result before it becomes a hutch_result */
         uint64_t dropped[3];
         double duration_ms, cpu_ms;
         uint64_t peak_memory;
+        char notice[160]; /* what a person should know, or empty */
         struct hutch_error error;
 };
 
@@ -37,10 +38,13 @@ struct run_input {
         void (*done)(void *user, struct run *run);
         void (*stopped)(void *user, int sig); /* the command was stopped by this signal */
         void *user;
+        /* A session's box: what its init says; the fd is the callee's. */
+        void (*message)(void *user, const struct init_message *message, int fd);
         struct terminal *terminal; /* streams that are terminals get a pseudo terminal of the box; NULL: a relay */
 };
 
 int run_start(struct loop *loop, const struct run_input *input, struct run **ret, struct hutch_error *err);
+int run_order(struct run *run, enum warden_order order, int value, const int *fds, size_t n); /* to its init */
 void run_signal(struct run *run, int sig);                     /* to the command's foreground group */
 void run_stop(struct run *run, enum hutch_kill_reason reason); /* SIGTERM, after a grace SIGKILL, to all of the box */
 

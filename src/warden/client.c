@@ -4,27 +4,41 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "../base/io.h"
 #include "../base/buf.h"
+#include "memfd.h"
 
 static int warden_gone(struct hutch_error *err) {
         return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE,
                          "the warden is gone: it was killed, or the context was closed");
 }
 
-static int make_memfd(const char *name, const void *data, size_t len) {
-        _cleanup_(closep) int fd = memfd_create(name, MFD_CLOEXEC);
-        int r = fd < 0 ? -errno : write_all(fd, data, len);
-
-        return r < 0 ? r : take_fd(&fd);
-}
-
 static int open_reply(int ends[2], struct hutch_error *err) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));
+        return 0;
+}
+
+/* The fds of a request's streams go behind those that it has; *ret_data is one to close. */
+static int pass_streams(const struct run_stream streams[3], uint32_t modes[3], int fds[8], size_t *n, int *ret_data,
+                        struct hutch_error *err) {
+        for (int i = 0; i < 3; i++) {
+                modes[i] = streams[i].mode;
+                if (streams[i].mode == HUTCH_STREAM_FD) {
+                        if (fcntl(streams[i].fd, F_GETFD) < 0)
+                                modes[i] = HUTCH_STREAM_NONE;
+                        else
+                                fds[(*n)++] = streams[i].fd;
+                } else if (streams[i].mode == HUTCH_STREAM_DATA) {
+                        *ret_data = memfd_make("hutch-stdin", streams[i].data, streams[i].len);
+                        if (*ret_data < 0)
+                                return error_set(err, HUTCH_E_SETUP_FAILED, *ret_data, "cannot hand stdin over: %s",
+                                                 errno_text(-*ret_data));
+                        fds[(*n)++] = *ret_data;
+                }
+        }
         return 0;
 }
 
@@ -45,26 +59,14 @@ int warden_client_start(int warden, const struct client_run *run, int *ret, stru
         theirs = ends[1];
         if (plan_encode(run->plan, &encoded) < 0)
                 return error_oom(err);
-        plan = make_memfd("hutch-plan", encoded.data, encoded.len);
+        plan = memfd_make("hutch-plan", encoded.data, encoded.len);
         if (plan < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, plan, "cannot hand the plan over: %s", errno_text(-plan));
         fds[n++] = theirs;
         fds[n++] = plan;
-        for (int i = 0; i < 3; i++) {
-                request.modes[i] = run->streams[i].mode;
-                if (run->streams[i].mode == HUTCH_STREAM_FD) {
-                        if (fcntl(run->streams[i].fd, F_GETFD) < 0)
-                                request.modes[i] = HUTCH_STREAM_NONE;
-                        else
-                                fds[n++] = run->streams[i].fd;
-                } else if (run->streams[i].mode == HUTCH_STREAM_DATA) {
-                        data = make_memfd("hutch-stdin", run->streams[i].data, run->streams[i].len);
-                        if (data < 0)
-                                return error_set(err, HUTCH_E_SETUP_FAILED, data, "cannot hand stdin over: %s",
-                                                 errno_text(-data));
-                        fds[n++] = data;
-                }
-        }
+        r = pass_streams(run->streams, request.modes, fds, &n, &data, err);
+        if (r < 0)
+                return r;
         r = message_send(warden, &request, sizeof(request), fds, n);
         if (r < 0)
                 return warden_gone(err);
@@ -122,4 +124,168 @@ int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err)
                 return warden_gone(err);
         *ret = answer.probes;
         return 0;
+}
+
+/* ---- sessions ---- */
+
+/* What the warden says first about a request: `want`, or an outcome, which then is a failure. */
+static int read_reply(int socket, enum warden_reply want, void *ret, size_t size, int *fds, size_t n_fds,
+                      struct hutch_error *err) {
+        union {
+                uint32_t reply;
+                struct warden_outcome outcome;
+                uint8_t room[sizeof(struct warden_outcome)];
+        } answer;
+        ssize_t n = message_receive(socket, &answer, sizeof(answer), fds, n_fds, 0);
+
+        if (n >= (ssize_t) sizeof(answer.reply) && answer.reply == want && (size_t) n == size) {
+                memcpy(ret, &answer, size);
+                return 0;
+        }
+        if (n == sizeof(answer.outcome) && answer.reply == WARDEN_OUTCOME && answer.outcome.outcome.error.code != HUTCH_OK) {
+                *err = answer.outcome.outcome.error;
+                return err->errnum ? -err->errnum : -EIO;
+        }
+        return warden_gone(err);
+}
+
+int warden_client_open(int warden, const struct client_session *session, int *ret_socket, uint32_t *ret_id,
+                       struct hutch_error *err) {
+        _cleanup_(closep) int ours = -1, theirs = -1, plan = -1, state = -1;
+        _cleanup_(buf_done) struct buf encoded = {0};
+        struct warden_run request = {.request = WARDEN_OPEN, .modes = {session->state != NULL}};
+        struct warden_opened opened;
+        int ends[2], r;
+
+        if (session->layers && (size_t) snprintf(request.layers, sizeof(request.layers), "%s", session->layers) >=
+                                       sizeof(request.layers))
+                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
+        r = open_reply(ends, err);
+        if (r < 0)
+                return r;
+        ours = ends[0];
+        theirs = ends[1];
+        if (plan_encode(session->plan, &encoded) < 0)
+                return error_oom(err);
+        plan = memfd_make("hutch-plan", encoded.data, encoded.len);
+        if (session->state)
+                state = memfd_make("hutch-state", session->state, session->state_len);
+        if (plan < 0 || (session->state && state < 0))
+                return error_set(err, HUTCH_E_SETUP_FAILED, EMFILE, "cannot hand the plan over");
+        if (message_send(warden, &request, sizeof(request), (int[]){theirs, plan, state}, state < 0 ? 2 : 3) < 0)
+                return warden_gone(err);
+        closep(&theirs);
+        r = read_reply(ours, WARDEN_OPENED, &opened, sizeof(opened), NULL, 0, err);
+        if (r < 0)
+                return r;
+        *ret_socket = take_fd(&ours);
+        *ret_id = opened.session;
+        return 0;
+}
+
+int warden_client_command(int warden, uint32_t session, const struct client_command *command, int *ret,
+                          struct hutch_error *err) {
+        struct {
+                struct warden_command head;
+                char texts[WARDEN_INLINE_MOST];
+        } request;
+        _cleanup_(closep) int ours = -1, theirs = -1, apart = -1, data = -1;
+        size_t size = command->text_len + command->env_len, n = 0;
+        int ends[2], fds[8], r;
+
+        request.head = (struct warden_command){.request = WARDEN_COMMAND,
+                                               .session = session,
+                                               .apart = size > sizeof(request.texts),
+                                               .timeout_ms = command->timeout_ms,
+                                               .output_cap = command->output_cap,
+                                               .text_len = command->text_len,
+                                               .env_len = command->env_len};
+        r = open_reply(ends, err);
+        if (r < 0)
+                return r;
+        ours = ends[0];
+        theirs = ends[1];
+        fds[n++] = theirs;
+        if (request.head.apart) {
+                _cleanup_(buf_done) struct buf texts = {0};
+
+                buf_put(&texts, command->text, command->text_len);
+                buf_put(&texts, command->env, command->env_len);
+                apart = texts.oom ? -ENOMEM : memfd_make("hutch-text", texts.data, texts.len);
+                if (apart < 0)
+                        return error_set(err, HUTCH_E_SETUP_FAILED, apart, "cannot hand the command over: %s",
+                                         errno_text(-apart));
+                fds[n++] = apart;
+                size = 0;
+        } else {
+                memcpy(request.texts, command->text, command->text_len);
+                if (command->env_len > 0)
+                        memcpy(request.texts + command->text_len, command->env, command->env_len);
+        }
+        r = pass_streams(command->run.streams, request.head.modes, fds, &n, &data, err);
+        if (r < 0)
+                return r;
+        if (message_send(warden, &request, sizeof(request.head) + size, fds, n) < 0)
+                return warden_gone(err);
+        *ret = take_fd(&ours);
+        return 0;
+}
+
+int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *ret_len, char **ret_late,
+                        size_t *ret_late_len, struct hutch_error *err) {
+        struct warden_session_request request = {.request = WARDEN_STATE, .session = session};
+        _cleanup_(closep) int ours = -1, theirs = -1;
+        struct warden_state_is answer;
+        int ends[2], fds[2] = {-1, -1}, r;
+        char *state = NULL, *late = NULL;
+
+        r = open_reply(ends, err);
+        if (r < 0)
+                return r;
+        ours = ends[0];
+        theirs = ends[1];
+        if (message_send(warden, &request, sizeof(request), &theirs, 1) < 0)
+                return warden_gone(err);
+        closep(&theirs);
+        r = read_reply(ours, WARDEN_STATE_IS, &answer, sizeof(answer), fds, 2, err);
+        if (r >= 0 && (!answer.known || fds[0] < 0))
+                r = error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
+        if (r >= 0 && (lseek(fds[0], 0, SEEK_SET) < 0 || lseek(fds[1], 0, SEEK_SET) < 0 ||
+                       read_whole_fd(fds[0], 1u << 30, &state, ret_len) < 0 ||
+                       read_whole_fd(fds[1], 1u << 30, &late, ret_late_len) < 0)) {
+                free(state);
+                r = error_set(err, HUTCH_E_IO, EIO, "cannot read the shell's state");
+        }
+        closep(&fds[0]);
+        closep(&fds[1]);
+        if (r < 0)
+                return r;
+        *ret_state = state;
+        *ret_late = late;
+        return 0;
+}
+
+int warden_client_end(int warden, uint32_t session) {
+        struct warden_session_request request = {.request = WARDEN_END, .session = session};
+        struct hutch_error err;
+        uint32_t rest;
+        int ends[2];
+
+        if (open_reply(ends, &err) < 0)
+                return -EMFILE;
+        if (message_send(warden, &request, sizeof(request), &ends[1], 1) >= 0) {
+                closep(&ends[1]);
+                message_receive(ends[0], &rest, sizeof(rest), NULL, 0, 0); /* returns when it is gone */
+        }
+        closep(&ends[1]);
+        close(ends[0]);
+        return 0;
+}
+
+int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held) {
+        struct warden_keep request = {.request = WARDEN_KEEP, .idle_ms = idle_ms};
+
+        if ((size_t) snprintf(request.folder, sizeof(request.folder), "%s", folder) >= sizeof(request.folder))
+                return -ENAMETOOLONG;
+        return message_send(warden, &request, sizeof(request), (int[]){listener, held}, held < 0 ? 1 : 2);
 }

@@ -18,4 +18,31 @@ int warden_client_start(int warden, const struct client_run *run, int *ret, stru
 int warden_client_wait(int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err);
 
 int warden_client_cancel(int socket);
+
+/* Sessions: *ret_socket is its opener's, whose closing ends it unless the warden was told to keep it. */
+struct client_session {
+        const struct plan *plan;
+        const char *layers;
+        const char *state; /* to begin with, or NULL */
+        size_t state_len;
+};
+
+int warden_client_open(int warden, const struct client_session *session, int *ret_socket, uint32_t *ret_id,
+                       struct hutch_error *err);
+
+struct client_command {
+        const char *text, *env;
+        size_t text_len, env_len;
+        uint64_t timeout_ms, output_cap;
+        struct client_run run; /* its streams */
+};
+
+/* *ret is the command's own socket, for warden_client_wait() and warden_client_cancel(). */
+int warden_client_command(int warden, uint32_t session, const struct client_command *command, int *ret,
+                          struct hutch_error *err);
+int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *ret_len, char **ret_late,
+                        size_t *ret_late_len, struct hutch_error *err);
+int warden_client_end(int warden, uint32_t session); /* and waits until it is over */
+int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held);
+
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err);

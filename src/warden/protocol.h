@@ -11,7 +11,33 @@
 enum warden_request {
         WARDEN_RUN = 1, /* fds: reply, plan (memfd), then one for each stream that has one */
         WARDEN_PROBE,   /* fds: reply */
+        WARDEN_OPEN,    /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends it */
+        WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
+        WARDEN_STATE,   /* struct warden_session_request; fds: reply */
+        WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
+        WARDEN_KEEP,    /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
+
+struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
+        uint32_t request, session;
+        uint32_t modes[3];
+        uint32_t apart;
+        uint64_t timeout_ms, output_cap;
+        uint64_t text_len, env_len;
+};
+
+struct warden_session_request {
+        uint32_t request, session;
+};
+
+/* From here on the warden lives as long as its session, and serves whoever of the same user connects. */
+struct warden_keep {
+        uint32_t request;
+        uint64_t idle_ms;  /* 0: no end */
+        char folder[1024]; /* what goes when it ends: its socket and the folder around it */
+};
+
+#define WARDEN_INLINE_MOST 32768 /* of texts in a message */
 
 struct warden_run {
         uint32_t request;
@@ -24,6 +50,17 @@ enum warden_reply {
         WARDEN_STDERR = 2,
         WARDEN_OUTCOME = 3, /* struct warden_outcome; the last one */
         WARDEN_PROBES = 4,  /* struct warden_probes */
+        WARDEN_OPENED = 5,  /* struct warden_opened */
+        WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
+};
+
+struct warden_opened {
+        uint32_t reply, session;
+};
+
+struct warden_state_is {
+        uint32_t reply;
+        uint32_t known; /* the shell could tell */
 };
 
 struct warden_outcome {

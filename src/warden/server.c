@@ -5,14 +5,15 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "../base/io.h"
 #include "../host/sys.h"
+#include "memfd.h"
 #include "protocol.h"
+#include "sessions.h"
 
 struct client { /* one request under way */
         struct warden *warden;
@@ -27,8 +28,33 @@ struct client { /* one request under way */
         int fds[3];
 };
 
+struct peer { /* somebody who connected to a named session */
+        struct warden *warden;
+        struct peer *next;
+        int socket;
+        struct watch *watch;
+};
+
+union message {
+        uint32_t type;
+        struct warden_run run;
+        struct warden_command command;
+        struct warden_session_request session;
+        struct warden_keep keep;
+        uint8_t room[sizeof(struct warden_command) + WARDEN_INLINE_MOST];
+};
+
 struct warden {
         struct loop *loop;
+        union message *message;
+        struct sessions *sessions;
+        struct peer *peers;
+        bool kept; /* it lives for its session */
+        int listener, held;
+        struct watch *on_connection;
+        struct timer idle;
+        uint64_t idle_ms;
+        char folder[1024];
         int socket;
         bool ending;
         struct watch *on_request, *on_library;
@@ -41,8 +67,7 @@ static void client_free(struct client *c) {
         watch_remove(&c->on_socket);
         run_free(c->run);
         plan_free(c->plan);
-        if (c->stdin_data)
-                munmap(c->stdin_data, c->stdin_len);
+        memfd_unmap(c->stdin_data, c->stdin_len);
         for (int i = 0; i < 3; i++)
                 closep(&c->fds[i]);
         closep(&c->socket);
@@ -79,37 +104,6 @@ static void on_client(void *data, uint32_t events) {
                 watch_remove(&c->on_socket);
 }
 
-static int map_memfd(int fd, void **ret, size_t *ret_len) {
-        struct stat st;
-        void *at;
-
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        *ret_len = (size_t) st.st_size;
-        if (st.st_size == 0) {
-                *ret = NULL;
-                return 0;
-        }
-        at = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (at == MAP_FAILED)
-                return -errno;
-        *ret = at;
-        return 0;
-}
-
-static int take_plan(struct client *c, int fd) {
-        void *data = NULL;
-        size_t len = 0;
-        int r;
-
-        r = map_memfd(fd, &data, &len);
-        if (r >= 0)
-                r = plan_decode(data, len, &c->plan);
-        if (data)
-                munmap(data, len);
-        return r;
-}
-
 static int start_run(struct client *c, const struct warden_run *request, struct hutch_error *err) {
         struct warden *w = c->warden;
         struct run_input input = {.plan = c->plan,
@@ -123,7 +117,7 @@ static int start_run(struct client *c, const struct warden_run *request, struct 
         for (int i = 0; i < 3; i++) {
                 input.streams[i] = (struct run_stream){.mode = request->modes[i], .fd = c->fds[i]};
                 if (request->modes[i] == HUTCH_STREAM_DATA) {
-                        r = map_memfd(c->fds[i], &c->stdin_data, &c->stdin_len);
+                        r = memfd_map(c->fds[i], &c->stdin_data, &c->stdin_len);
                         if (r < 0)
                                 return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s",
                                                  errno_text(-r));
@@ -151,7 +145,7 @@ static int begin_run(struct warden *w, const struct warden_run *request, int fds
 
                 c->fds[i] = has ? take_fd(&fds[next++]) : -1;
         }
-        if (take_plan(c, fds[1]) < 0) {
+        if (memfd_plan(fds[1], &c->plan) < 0) {
                 error_set(&refused.error, HUTCH_E_INTERNAL, EBADMSG,
                           "the warden got a plan that it cannot read: library and warden are "
                           "of different builds");
@@ -177,30 +171,141 @@ static void answer_probe(int reply) {
                 message_send(reply, &answer, sizeof(answer), NULL, 0);
 }
 
-static void on_request(void *data, uint32_t events _unused_) {
-        struct warden *w = data;
-        struct warden_run request = {0};
+static void keep(struct warden *w, const struct warden_keep *request, int fds[8]);
+
+static void obey(struct warden *w, const union message *m, size_t n, int fds[8]) {
+        if (m->type == WARDEN_RUN && n == sizeof(m->run))
+                begin_run(w, &m->run, fds);
+        else if (m->type == WARDEN_PROBE)
+                answer_probe(fds[0]);
+        else if (m->type == WARDEN_OPEN && n == sizeof(m->run))
+                sessions_open(w->sessions, &m->run, fds);
+        else if (m->type == WARDEN_COMMAND && n >= sizeof(m->command))
+                sessions_command(w->sessions, &m->command, n, fds);
+        else if (m->type == WARDEN_STATE && n == sizeof(m->session))
+                sessions_state(w->sessions, &m->session, fds);
+        else if (m->type == WARDEN_END && n == sizeof(m->session))
+                sessions_end(w->sessions, &m->session, fds);
+        else if (m->type == WARDEN_KEEP && n == sizeof(m->keep))
+                keep(w, &m->keep, fds);
+}
+
+/* One request from a library; false when it is gone. */
+static bool take_request(struct warden *w, int socket) {
         int fds[8];
-        ssize_t n = message_receive(w->socket, &request, sizeof(request), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
+        ssize_t n = message_receive(socket, w->message, sizeof(*w->message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 
         if (n == -EAGAIN)
-                return;
-        if (n <= 0) {
-                w->ending = true;
-                return;
-        }
-        if (request.request == WARDEN_RUN && n == sizeof(request))
-                begin_run(w, &request, fds);
-        else if (request.request == WARDEN_PROBE)
-                answer_probe(fds[0]);
+                return true;
+        if (n < (ssize_t) sizeof(w->message->type))
+                return false;
+        if (w->kept)
+                timer_set(w->loop, &w->idle, w->idle_ms);
+        obey(w, w->message, (size_t) n, fds);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 closep(&fds[i]);
+        return true;
+}
+
+static void on_request(void *data, uint32_t events _unused_) {
+        struct warden *w = data;
+
+        if (take_request(w, w->socket))
+                return;
+        watch_remove(&w->on_request);
+        w->ending = w->ending || !w->kept;
+}
+
+/* ---- a warden that outlives its library: a named session's ---- */
+
+static void peer_free(struct peer *p) {
+        watch_remove(&p->watch);
+        closep(&p->socket);
+        free(p);
+}
+
+static void on_peer(void *data, uint32_t events _unused_) {
+        struct peer *p = data;
+
+        if (take_request(p->warden, p->socket))
+                return;
+        for (struct peer **at = &p->warden->peers; *at; at = &(*at)->next)
+                if (*at == p) {
+                        *at = p->next;
+                        break;
+                }
+        peer_free(p);
+}
+
+/* Whoever is the same user, or root, may talk to the session; the folder's mode says so too. */
+static void on_connection(void *data, uint32_t events _unused_) {
+        struct warden *w = data;
+        _cleanup_(closep) int socket = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct ucred who;
+        socklen_t len = sizeof(who);
+        struct peer *p;
+
+        if (socket < 0 || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+            (who.uid != geteuid() && who.uid != 0))
+                return;
+        p = calloc(1, sizeof(*p));
+        if (!p)
+                return;
+        *p = (struct peer){.warden = w, .next = w->peers, .socket = take_fd(&socket)};
+        if (loop_watch(w->loop, p->socket, EPOLLIN, on_peer, p, &p->watch) < 0) {
+                peer_free(p);
+                return;
+        }
+        w->peers = p;
+}
+
+static void on_idle(void *data) {
+        struct warden *w = data;
+
+        if (sessions_are_idle(w->sessions))
+                w->ending = true;
+        else
+                timer_set(w->loop, &w->idle, w->idle_ms);
+}
+
+static void keep(struct warden *w, const struct warden_keep *request, int fds[8]) {
+        if (w->kept || fds[0] < 0)
+                return;
+        w->listener = take_fd(&fds[0]);
+        w->held = take_fd(&fds[1]);
+        memcpy(w->folder, request->folder, sizeof(w->folder) - 1);
+        if (loop_watch(w->loop, w->listener, EPOLLIN, on_connection, w, &w->on_connection) < 0)
+                return;
+        w->kept = true;
+        w->idle_ms = request->idle_ms ? request->idle_ms : UINT64_MAX;
+        w->idle = (struct timer){.fire = on_idle, .data = w};
+        timer_set(w->loop, &w->idle, w->idle_ms);
+        sessions_detach(w->sessions);
+}
+
+static void on_session_ended(void *user) {
+        struct warden *w = user;
+
+        w->ending = w->ending || w->kept;
+}
+
+/* The socket first: nobody may connect to what is no more. */
+static void remove_folder(struct warden *w) {
+        static const char *const names[] = {"/socket", "/meta", "/plan", ""};
+        char path[sizeof(w->folder) + 16];
+
+        for (size_t i = 0; w->kept && i < ARRAY_SIZE(names); i++) {
+                snprintf(path, sizeof(path), "%s%s", w->folder, names[i]);
+                if (unlink(path) < 0)
+                        rmdir(path);
+        }
 }
 
 static void on_library_gone(void *data, uint32_t events _unused_) {
         struct warden *w = data;
 
-        w->ending = true;
+        watch_remove(&w->on_library);
+        w->ending = w->ending || !w->kept;
 }
 
 static void retire_clients(struct warden *w) {
@@ -230,6 +335,11 @@ static int prepare(struct warden *w) {
         if (r >= 0)
                 r = loop_new(&w->loop);
         if (r >= 0)
+                r = sessions_new(w->loop, &w->facts, on_session_ended, w, &w->sessions);
+        w->message = calloc(1, sizeof(*w->message));
+        if (r >= 0 && !w->message)
+                r = -ENOMEM;
+        if (r >= 0)
                 r = loop_watch(w->loop, w->socket, EPOLLIN, on_request, w, &w->on_request);
         if (r < 0)
                 return r;
@@ -245,7 +355,7 @@ static int prepare(struct warden *w) {
 }
 
 int warden_serve(int socket) {
-        struct warden w = {.socket = socket};
+        struct warden w = {.socket = socket, .listener = -1, .held = -1};
         sigset_t mask;
         int r;
 
@@ -267,6 +377,15 @@ int warden_serve(int socket) {
                 w.clients = c->next;
                 client_free(c);
         }
+        remove_folder(&w);
+        sessions_free(w.sessions);
+        while (w.peers) {
+                struct peer *next = w.peers->next;
+
+                peer_free(w.peers);
+                w.peers = next;
+        }
         loop_free(w.loop);
+        free(w.message);
         return r;
 }

@@ -1,0 +1,93 @@
+# What a session's bash knows beyond its own: how to tell its state, and to end a command's text without ending itself.
+# The functions named exit and trap stand before the builtins of that name in the session's own shell, not in subshells.
+PS1= PS2=
+set +o history
+set -m
+__hutch_on_exit=
+__hutch_dump() {
+        builtin printf D
+        builtin declare -p
+        builtin printf 'builtin unset -f trap\n'
+        builtin trap -p
+        builtin declare -f
+        builtin declare -F
+        builtin alias -p
+        builtin umask -p
+        builtin printf 'set --'
+        (($#)) && builtin printf ' %q' "$@"
+        builtin printf '\nbuiltin cd -- %q\n' "$PWD"
+        [[ ${OLDPWD-} ]] && builtin printf 'OLDPWD=%q\n' "$OLDPWD"
+        builtin shopt -p
+        builtin set +o
+        builtin printf '\0'
+}
+__hutch_bye() {
+        [[ $__hutch_on_exit ]] && builtin eval "$__hutch_on_exit"
+        __hutch_on_exit=
+        __hutch_dump "$@" >&198
+} 2>/dev/null
+exit() {
+        __hutch_ret=${1-$?}
+        if [[ $BASHPID != "$$" || $__hutch_leaving || $# -gt 1 || ! $__hutch_ret || $__hutch_ret == *[!0-9]* || $(builtin trap -p INT) ]]; then
+                builtin unset __hutch_ret
+                builtin exit "$@"
+        fi
+        __hutch_ret=$((__hutch_ret & 255))
+        if [[ $__hutch_on_exit ]]; then
+                __hutch_leaving=1
+                builtin eval "$__hutch_on_exit"
+                __hutch_leaving= __hutch_on_exit=
+        fi
+        builtin kill -INT $$
+}
+trap() {
+        if [[ $BASHPID != "$$" ]]; then
+                builtin trap "$@"
+                return
+        fi
+        builtin trap "${__hutch_on_exit:--}" EXIT
+        builtin trap "$@"
+        __hutch_status=$?
+        __hutch_on_exit=$(builtin trap -p EXIT)
+        builtin eval "set -- ${__hutch_on_exit#trap -- }"
+        __hutch_on_exit=$1
+        builtin trap '__hutch_bye "$@"' EXIT
+        return $__hutch_status
+}
+__hutch_state() {
+        builtin printf 'cwd\0%s\0' "$PWD"
+        builtin printf 'umask\0%s\0' "$(builtin umask)"
+        builtin printf 'previous\0%s\0' "${OLDPWD-}"
+        builtin printf 'options\0%s\0' "$-"
+        builtin local __hutch_name
+        for __hutch_name in $(builtin compgen -v); do
+                case $__hutch_name in
+                BASH | BASH_* | BASHOPTS | BASHPID | COMP_WORDBREAKS | DIRSTACK | EPOCH* | EUID | FUNCNAME | GROUPS | HIST* | HOSTTYPE | IFS | LINENO | \
+                        MACHTYPE | MAILCHECK | OPTERR | OPTIND | OSTYPE | PIPESTATUS | PPID | PS[124] | RANDOM | SECONDS | SHELLOPTS | SRANDOM | UID | _ | \
+                        __hutch_*) ;;
+                *)
+                        builtin local -n __hutch_ref=$__hutch_name
+                        case ${__hutch_ref@a} in
+                        *[aA]*) builtin printf 'array\0%s\0%s\0' "$__hutch_name" "$(builtin declare -p "$__hutch_name")" ;;
+                        *x*) builtin printf 'exported\0%s\0%s\0' "$__hutch_name" "$__hutch_ref" ;;
+                        *) builtin printf 'variable\0%s\0%s\0' "$__hutch_name" "$__hutch_ref" ;;
+                        esac
+                        builtin unset -n __hutch_ref
+                        ;;
+                esac
+        done
+        for __hutch_name in $(builtin compgen -A function); do
+                case $__hutch_name in
+                __hutch_* | exit | trap) ;;
+                *) builtin printf 'function\0%s\0%s\0' "$__hutch_name" "$(builtin declare -f "$__hutch_name")" ;;
+                esac
+        done
+        for __hutch_name in "${!BASH_ALIASES[@]}"; do
+                builtin printf 'alias\0%s\0%s\0' "$__hutch_name" "${BASH_ALIASES[$__hutch_name]}"
+        done
+        builtin jobs -l | while IFS= builtin read -r __hutch_name; do
+                builtin printf 'job\0%s\0' "$__hutch_name"
+        done
+} 2>/dev/null
+builtin trap '__hutch_bye "$@"' EXIT
+builtin history -c

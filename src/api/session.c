@@ -1,0 +1,399 @@
+/* Sessions: boxes with a shell that stays. The shell lives in the warden's hands (src/session); here is what a program
+ * sees of it. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../base/text.h"
+#include "../base/wire.h"
+#include "../session/shell.h"
+#include "changes.h"
+#include "named.h"
+
+extern char **environ;
+
+/* ---- opening and closing ---- */
+
+static int plan_session(hutch_box *box, struct hutch_error *err) {
+        struct hutch_request none = {0};
+
+        if (box->context->kind == HUTCH_WARDEN_SELF)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "a session needs a context with a warden process");
+        return make_plan(box->policy, &none, &box->context->facts, box->shell, &box->plan, err);
+}
+
+/* From now on the session lives by itself, and others find it. */
+static int give_name(hutch_box *box, struct hutch_error *err) {
+        _cleanup_(closep) int listener = -1;
+        struct named n;
+        int r;
+
+        n = (struct named){.fd = -1,
+                           .workspace = box->workspace,
+                           .box_id = box->layers ? box->layers->meta.id : NULL,
+                           .pid = box->context->warden_pid,
+                           .idle_timeout_ms = box->idle_timeout_ms};
+        r = named_make(box->name, box->plan, &n, &listener, err);
+        if (r >= 0) {
+                r = warden_client_keep(box->warden, n.path, box->idle_timeout_ms, listener,
+                                       box->layers ? box->layers->lock : -1);
+                if (r < 0) {
+                        named_remove(&n);
+                        error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot name the session: %s", errno_text(-r));
+                }
+        }
+        closep(&n.fd);
+        free(n.path);
+        return r;
+}
+
+static int begin(hutch_box *box, const char *state, size_t len, struct hutch_error *err) {
+        struct client_session session = {
+                .plan = box->plan, .layers = box->layers ? box->layers->path : NULL, .state = state, .state_len = len};
+        int r;
+
+        box->warden = box->context->warden;
+        r = warden_client_open(box->warden, &session, &box->session_socket, &box->session_id, err);
+        if (r >= 0 && box->name)
+                r = give_name(box, err);
+        return r;
+}
+
+int session_box_open(hutch_box *box, struct hutch_error *err) {
+        char real[PATH_MAX] = "";
+        int r = plan_session(box, err);
+
+        if (r >= 0 && realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real)) {
+                box->workspace = strdup(real);
+                r = box->workspace ? 0 : error_oom(err);
+        }
+        if (r >= 0)
+                r = prepare_layers(box, box->plan, err);
+        if (r >= 0)
+                r = begin(box, NULL, 0, err);
+        if (r < 0 && box->layers) {
+                layer_remove(box->layers, NULL);
+                layer_free(take_ptr(box->layers));
+        }
+        if (r < 0 && box->name) {
+                free(take_ptr(box->name)); /* it is not to be kept */
+        }
+        return r;
+}
+
+static void stop(hutch_box *box) {
+        if (box->session_socket < 0)
+                return;
+        warden_client_end(box->warden, box->session_id);
+        closep(&box->session_socket);
+}
+
+/* A named session stays, with its warden and its layers. */
+void session_box_close(hutch_box *box) {
+        if (!box->session)
+                return;
+        if (!box->name)
+                stop(box);
+        closep(&box->session_socket);
+        if (box->attached)
+                closep(&box->warden);
+        if (box->name)
+                layer_free(take_ptr(box->layers));
+}
+
+int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
+        hutch_box *box = calloc(1, sizeof(*box));
+        struct named n = {.fd = -1};
+        int r;
+
+        if (!box)
+                return error_oom(err);
+        *box = (hutch_box){.running = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
+        box->session_id = 1; /* its warden has this one only */
+        pthread_mutex_init(&box->queue, NULL);
+        pthread_mutex_init(&box->lock, NULL);
+        box->name = strdup(name);
+        r = box->name ? named_connect(name, &n, &box->warden, &box->plan, err) : error_oom(err);
+        box->workspace = take_ptr(n.workspace);
+        box->box_id = take_ptr(n.box_id);
+        box->idle_timeout_ms = n.idle_timeout_ms;
+        named_done(&n);
+        if (r < 0) {
+                hutch_box_close(box);
+                return r;
+        }
+        *ret = box;
+        return 0;
+}
+
+/* ---- runs ---- */
+
+static int make_text(const struct hutch_request *request, struct buf *ret, struct hutch_error *err) {
+        if (request->command && request->argv)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "a request has a command or shell text, not both");
+        if (!request->command && (!request->argv || !request->argv[0]))
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "no command to run");
+        if (request->cwd) {
+                buf_puts(ret, "cd -- ");
+                shell_put_quoted(ret, request->cwd, strlen(request->cwd));
+                buf_puts(ret, " || return 1; ");
+        }
+        if (request->command)
+                buf_puts(ret, request->command);
+        for (size_t i = 0; request->argv && request->argv[i]; i++) {
+                if (i > 0)
+                        buf_puts(ret, " ");
+                shell_put_quoted(ret, request->argv[i], strlen(request->argv[i]));
+        }
+        return ret->oom ? error_oom(err) : 0;
+}
+
+static int put_env(const struct hutch_request *request, struct buf *ret, struct hutch_error *err) {
+        for (const char *const *e = request->env; e && *e; e++) {
+                size_t name = strcspn(*e, "=");
+
+                if (name == 0 || (*e)[name] != '=' ||
+                    strspn(*e, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") < name ||
+                    strchr("0123456789", (*e)[0]))
+                        return error_set(err, HUTCH_E_USAGE, EINVAL, "'%s' is not NAME=VALUE", *e);
+                buf_put(ret, *e, strlen(*e) + 1);
+        }
+        return ret->oom ? error_oom(err) : 0;
+}
+
+int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
+                    struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf text = {0}, env = {0};
+        struct client_command command = {.timeout_ms = request->timeout_ms,
+                                         .output_cap = request->output_cap,
+                                         .run = {.see = request->on_output, .see_user = request->user}};
+        int socket, r;
+
+        r = make_text(request, &text, err);
+        if (r >= 0)
+                r = put_env(request, &env, err);
+        if (r < 0)
+                return r;
+        command.text = (const char *) text.data;
+        command.text_len = text.len;
+        command.env = (const char *) env.data;
+        command.env_len = env.len;
+        read_streams(request, output, command.run.streams);
+        r = warden_client_command(box->warden, box->session_id, &command, &socket, err);
+        return r < 0 ? r : box_wait(box, socket, &command.run, ret, err);
+}
+
+/* ---- state ---- */
+
+static json_t *bytes_json(const char *data, size_t len) {
+        _cleanup_(buf_done) struct buf b = {0};
+
+        if (text_is_utf8(data, len))
+                return json_stringn(data, len);
+        text_put_base64(&b, data, len);
+        return json_pack("{s:s%}", "base64", (const char *) b.data, b.len);
+}
+
+/* What __hutch_state printed: words, each with its NUL; the first says how many belong to it. */
+static json_t *state_json(const char *at, size_t len) {
+        static const struct {
+                const char *word, *into;
+        } maps[] = {{"variable", "variables"}, {"exported", "exported"}, {"array", "arrays"},
+                    {"function", "functions"}, {"alias", "aliases"}};
+        json_t *root = json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:[]}", "variables", "exported", "arrays", "functions",
+                                 "aliases", "jobs");
+        const char *end = at + len;
+
+        while (root && at < end) {
+                const char *word = at, *first = word + strlen(word) + 1, *second;
+                bool known = false;
+
+                if (first >= end)
+                        break;
+                second = first + strlen(first) + 1;
+                for (size_t i = 0; !known && second < end && i < ARRAY_SIZE(maps); i++)
+                        if (streq(word, maps[i].word)) {
+                                json_object_set_new_nocheck(json_object_get(root, maps[i].into), first,
+                                                            bytes_json(second, strlen(second)));
+                                known = true;
+                        }
+                if (known) {
+                        at = second + strlen(second) + 1;
+                        continue;
+                }
+                if (streq(word, "job"))
+                        json_array_append_new(json_object_get(root, "jobs"), bytes_json(first, strlen(first)));
+                else
+                        json_object_set_new_nocheck(root, word, bytes_json(first, strlen(first)));
+                at = second;
+        }
+        return root;
+}
+
+static json_t *late_json(const char *data, size_t len) {
+        struct wire_reader r = {.data = (const uint8_t *) data, .left = len};
+        json_t *list = json_array();
+
+        while (r.left > 0 && !r.failed) {
+                uint32_t run = wire_get_u32(&r), stream = wire_get_u32(&r);
+                size_t n;
+                const char *text = wire_get_bytes(&r, &n);
+
+                if (!r.failed)
+                        json_array_append_new(list, json_pack("{s:i, s:s, s:o}", "run", (int) run, "stream",
+                                                              stream == 1 ? "stdout" : "stderr", "text",
+                                                              bytes_json(text, n)));
+        }
+        return list;
+}
+
+int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
+        const hutch_request request = {.command = "__hutch_state", .no_changes = true};
+        _cleanup_(freep) char *dump = NULL, *late = NULL;
+        size_t len, late_len;
+        hutch_result *result;
+        json_t *root;
+        int r;
+
+        if (!box->session)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: it has no state");
+        r = hutch_box_run(box, &request, &result, err);
+        if (r < 0) {
+                hutch_result_free(result);
+                return r;
+        }
+        root = state_json(result->output[1], result->output_len[1]);
+        hutch_result_free(result);
+        r = warden_client_state(box->warden, box->session_id, &dump, &len, &late, &late_len, err);
+        if (r >= 0) {
+                json_object_set_new(root, "late_output", late_json(late, late_len));
+                *ret = json_dumps(root, JSON_COMPACT);
+                r = *ret ? 0 : error_oom(err);
+        }
+        json_decref(root);
+        return r;
+}
+
+/* ---- reset ---- */
+
+/* The session's own warden ends with it; what it held is free then. */
+static void end_named(hutch_box *box) {
+        char rest[8];
+
+        warden_client_end(box->warden, box->session_id);
+        while (read(box->warden, rest, sizeof(rest)) > 0)
+                ;
+        closep(&box->warden);
+}
+
+static int drop_layers(const char *box_id, struct layer_box **layers, struct hutch_error *err) {
+        _cleanup_(freep) char *root = NULL;
+        int r = 0;
+
+        if (!*layers && box_id) {
+                r = layer_root(environ, &root, err);
+                if (r >= 0)
+                        r = layer_open(root, box_id, layers, err);
+        }
+        if (r >= 0 && *layers)
+                r = layer_remove(*layers, err);
+        layer_free(take_ptr(*layers));
+        return r;
+}
+
+/* A named one is started again under its name, with a warden of this process's making. */
+static int leave_named(hutch_box *box, struct hutch_error *err) {
+        int r = 0;
+
+        end_named(box);
+        closep(&box->session_socket);
+        if (box->own_context || !box->context) {
+                hutch_context_free(box->context);
+                box->own_context = false;
+                r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
+                box->own_context = r >= 0;
+        }
+        box->attached = false;
+        return r;
+}
+
+int hutch_box_reset(hutch_box *box, hutch_error *err) {
+        int r = 0;
+
+        if (!box->session)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
+        pthread_mutex_lock(&box->queue);
+        if (box->name)
+                r = leave_named(box, err);
+        else
+                stop(box);
+        if (r >= 0 && (box->layers || box->box_id))
+                r = drop_layers(box->box_id, &box->layers, err);
+        if (r >= 0)
+                r = prepare_layers(box, box->plan, err);
+        if (r >= 0)
+                r = begin(box, NULL, 0, err);
+        pthread_mutex_unlock(&box->queue);
+        return r;
+}
+
+/* ---- named sessions of this user ---- */
+
+/* What the session changed is kept for review; a box without changes is of no use. */
+static int settle_layers(const char *id, bool discard, char **ret_box_id, struct hutch_error *err) {
+        _cleanup_(layer_freep) struct layer_box *layers = NULL;
+        _cleanup_(freep) char *root = NULL;
+        struct changes changes = {0};
+        int r;
+
+        r = layer_root(environ, &root, err);
+        if (r >= 0)
+                r = layer_open(root, id, &layers, err);
+        if (r >= 0)
+                r = changes_read(layers, &changes, err);
+        if (r >= 0)
+                r = changes_record_base(&changes, err);
+        if (r >= 0 && (discard || changes.n == 0))
+                r = layer_remove(layers, err);
+        else if (r >= 0 && ret_box_id)
+                *ret_box_id = strdup(id);
+        changes_done(&changes);
+        return r;
+}
+
+int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err) {
+        hutch_box *box;
+        int r = hutch_box_attach(name, &box, err);
+
+        if (r < 0)
+                return r;
+        if (ret_box_id)
+                *ret_box_id = NULL;
+        end_named(box);
+        if (box->box_id)
+                r = settle_layers(box->box_id, discard, ret_box_id, err);
+        hutch_box_close(box);
+        return r;
+}
+
+int hutch_sessions(void (*see)(void *user, const hutch_session_info *info), void *user, hutch_error *err) {
+        _cleanup_(strv_freep) char **names = NULL;
+        int r = named_list(&names, err);
+
+        for (char **name = names; r >= 0 && name && *name; name++) {
+                _cleanup_(named_done) struct named n = {.fd = -1};
+                _cleanup_(closep) int socket = -1;
+                struct hutch_error gone;
+                hutch_session_info info;
+
+                if (named_connect(*name, &n, &socket, NULL, &gone) < 0)
+                        continue;
+                info = (hutch_session_info){
+                        .name = *name, .workspace = n.workspace, .box_id = n.box_id, .created = n.created, .pid = n.pid};
+                see(user, &info);
+        }
+        return r;
+}

@@ -1,0 +1,79 @@
+/* Ending what a session's shell runs, and not the shell.
+ *
+ * The job in the foreground is the one that the shell made last: it waits for that one, so it can have made nothing
+ * since. Jobs in the background are older, and are let be. A pipeline is several children in one process group; a
+ * command substitution is one child in the shell's own group. What the job's processes started dies with them. */
+#include "init.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "../base/io.h"
+
+#define MOST_VICTIMS 4096
+
+struct victims {
+        pid_t pids[MOST_VICTIMS];
+        size_t n;
+};
+
+static void add_children(pid_t parent, struct victims *v) {
+        _cleanup_(freep) char *list = NULL;
+        char path[64], *next;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+        if (read_whole_file(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
+                return;
+        next = list;
+        for (char *word; (word = strsep(&next, " \n"));)
+                if (word[0] && v->n < MOST_VICTIMS)
+                        v->pids[v->n++] = atoi(word);
+}
+
+/* A shell that computes waits for nobody: what it made last is in the background. */
+static bool is_asleep(pid_t pid) {
+        _cleanup_(freep) char *text = NULL;
+        const char *state;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        if (read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0)
+                return false;
+        state = strrchr(text, ')'); /* the name before it may hold anything */
+        return state && state[1] == ' ' && (state[2] == 'S' || state[2] == 'D');
+}
+
+/* The children of the job, then theirs: who forks meanwhile is met by the next order. */
+static void find_job(pid_t shell, struct victims *v) {
+        struct victims *children = calloc(1, sizeof(*children));
+        pid_t last, group;
+
+        if (!children)
+                return;
+        add_children(shell, children);
+        if (children->n > 0 && is_asleep(shell)) {
+                last = children->pids[children->n - 1];
+                group = getpgid(last);
+                for (size_t i = 0; i < children->n; i++)
+                        if (children->pids[i] == last || (group != shell && getpgid(children->pids[i]) == group))
+                                v->pids[v->n++] = children->pids[i];
+                for (size_t i = 0; i < v->n; i++)
+                        add_children(v->pids[i], v);
+        }
+        free(children);
+}
+
+void shell_interrupt(pid_t shell, enum interrupt how) {
+        static const int signals[] = {
+                [INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
+        struct victims *v = how == INTERRUPT_SHELL || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
+
+        if (v) /* before the interrupt wakes the shell */
+                find_job(shell, v);
+        /* The shell first: it notes the interrupt and acts on it when its job is gone. */
+        kill(shell, how == INTERRUPT_LAST ? SIGKILL : SIGINT);
+        for (size_t i = 0; v && i < v->n; i++)
+                kill(v->pids[i], signals[how]);
+        free(v);
+}

@@ -1,0 +1,106 @@
+/* See channel.h. The folder cannot be changed by the box; names are opened as if it could. */
+#include "channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+
+#include "../base/io.h"
+#include "../base/macro.h"
+
+void channel_init(struct channel *c, int dir, const struct plan *plan) {
+        *c = (struct channel){
+                .dir = dir, .foreign = plan->map_by_parent, .uid = plan->host_uid, .gid = plan->host_gid};
+}
+
+void channel_done(struct channel *c) {
+        closep(&c->dir);
+}
+
+/* The file system knows the box's ids only: what root makes there must be the box's. */
+static void take_ids(const struct channel *c, bool on) {
+        if (!c->foreign)
+                return;
+        setfsgid(on ? c->gid : getegid());
+        setfsuid(on ? c->uid : geteuid());
+}
+
+int channel_put(struct channel *c, const char *name, const void *data, size_t len) {
+        _cleanup_(closep) int fd = -1;
+
+        take_ids(c, true);
+        fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        take_ids(c, false);
+        return fd < 0 ? -errno : write_all(fd, data, len);
+}
+
+static int make_fifo(struct channel *c, const char *name) {
+        int r;
+
+        take_ids(c, true);
+        r = mkfifoat(c->dir, name, 0600) < 0 ? -errno : 0;
+        take_ids(c, false);
+        return r;
+}
+
+static int open_fifo(struct channel *c, const char *name, int flags, int *ret) {
+        _cleanup_(closep) int fd = openat(c->dir, name, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISFIFO(st.st_mode))
+                return -EBADMSG;
+        *ret = take_fd(&fd);
+        return 0;
+}
+
+int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]) {
+        unsigned pair = c->n_free > 0 ? c->free[--c->n_free] : c->made;
+        bool fresh = pair == c->made;
+        char name[32];
+        int r = 0;
+
+        c->made += fresh;
+        for (int i = 0; r >= 0 && i < 2; i++) {
+                snprintf(name, sizeof(name), "%u.%d", pair, i + 1);
+                if (fresh)
+                        r = make_fifo(c, name);
+                if (r >= 0)
+                        r = open_fifo(c, name, O_RDONLY, &fds[i]);
+        }
+        *ret = pair;
+        return r;
+}
+
+void channel_return_pair(struct channel *c, unsigned pair) {
+        char name[32];
+
+        if (c->n_free < ARRAY_SIZE(c->free)) {
+                c->free[c->n_free++] = pair;
+                return;
+        }
+        for (int i = 1; i < 3; i++) {
+                snprintf(name, sizeof(name), "%u.%d", pair, i);
+                unlinkat(c->dir, name, 0);
+        }
+}
+
+int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd) {
+        char name[32];
+        int r;
+
+        *ret = c->made++;
+        snprintf(name, sizeof(name), "%u.0", *ret);
+        r = make_fifo(c, name);
+        return r < 0 ? r : open_fifo(c, name, O_RDWR, ret_fd);
+}
+
+void channel_remove_stdin(struct channel *c, unsigned number) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%u.0", number);
+        unlinkat(c->dir, name, 0);
+}

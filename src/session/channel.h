@@ -1,0 +1,30 @@
+/* The folder through which a session's shell gets texts and streams. It lies in a file system of the box's own that the
+ * box can read and not change. Output goes through FIFOs, one pair a run as long as somebody holds it: a background
+ * job keeps the pair of the run that started it, so that what it says later is never taken for another run's. */
+#pragma once
+
+#include "../plan/plan.h"
+
+struct channel {
+        int dir;
+        bool foreign; /* the box's ids are not this process's: files are made under them */
+        uid_t uid;
+        gid_t gid;
+        unsigned made;    /* FIFOs so far */
+        unsigned free[8]; /* pairs that nobody holds any more */
+        size_t n_free;
+};
+
+void channel_init(struct channel *c, int dir, const struct plan *plan);
+void channel_done(struct channel *c);
+
+/* A file of that name with this content. */
+int channel_put(struct channel *c, const char *name, const void *data, size_t len);
+
+/* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. */
+int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
+void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
+
+/* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
+int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd);
+void channel_remove_stdin(struct channel *c, unsigned number);

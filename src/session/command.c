@@ -1,0 +1,244 @@
+/* One command of a session: its streams, deadline and end.
+ *
+ * A command is over when the shell has answered for it and what was written until then is delivered. It is ended by
+ * interrupts of growing force (see src/init/shell.c): the shell alone, its job, and only as the last way out the shell
+ * itself, which then comes back with the state that it had before. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "../base/macro.h"
+
+static const struct {
+        enum interrupt how;
+        unsigned wait_ms;
+} pressures[] = {{INTERRUPT_SHELL, 30}, {INTERRUPT_JOB, 170}, {INTERRUPT_TERM, 800}, {INTERRUPT_KILL, 30}};
+
+#define KILLS 60 /* a shell loop that starts jobs again and again is met between two of them */
+
+static void on_press(void *data) {
+        struct command *c = data;
+        size_t last = ARRAY_SIZE(pressures) - 1, i = c->pressure < last ? c->pressure : last;
+
+        if (c->answered)
+                return;
+        c->pressure++;
+        if (c->pressure > last + KILLS) {
+                run_order(c->s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
+                return;
+        }
+        run_order(c->s->box, ORDER_INTERRUPT, pressures[i].how, NULL, 0);
+        timer_set(c->s->loop, &c->press, pressures[i].wait_ms);
+}
+
+void command_press(struct command *c, enum hutch_kill_reason reason) {
+        if (c->answered || c->reason != HUTCH_NOT_KILLED)
+                return;
+        c->reason = reason;
+        on_press(c);
+}
+
+static void on_deadline(void *data) {
+        command_press(data, HUTCH_KILLED_TIMEOUT);
+}
+
+/* ---- streams ---- */
+
+static size_t admit(void *data, const uint8_t *bytes, size_t len) {
+        struct tap *tap = data;
+        size_t n = budget_admit(&tap->c->budget, tap->stream, bytes, len);
+
+        if (tap->c->budget.exceeded)
+                command_press(tap->c, HUTCH_KILLED_OUTPUT);
+        return n;
+}
+
+static void at_end(void *data, struct buf *last) {
+        struct tap *tap = data;
+
+        budget_put_tail(&tap->c->budget, tap->stream, last);
+}
+
+static void settle(void *data) {
+        struct command *c = data;
+
+        if (c->answered && pump_is_done(c->pumps[1]) && pump_is_done(c->pumps[2]))
+                command_finish(c);
+}
+
+/* Not at once: the pump that calls is still at work. */
+static void pump_done(void *data) {
+        struct tap *tap = data;
+
+        if (tap->c->answered)
+                timer_set(tap->c->s->loop, &tap->c->settle, 0);
+}
+
+static int open_output(struct command *c, int stream) {
+        const struct run_stream *s = &c->in.streams[stream];
+        struct pump_input input = {.from = PUMP_FD,
+                                   .to = PUMP_FD,
+                                   .from_fd = fcntl(c->out[stream - 1], F_DUPFD_CLOEXEC, 3),
+                                   .to_fd = -1,
+                                   .hooks = {admit, at_end, pump_done, NULL, &c->taps[stream]}};
+
+        if (s->mode == HUTCH_STREAM_FD)
+                input.to_fd = pump_reopen(s->fd, O_WRONLY);
+        else if (s->mode == HUTCH_STREAM_CAPTURE) {
+                input.to = PUMP_MESSAGE;
+                input.to_fd = fcntl(c->in.messages, F_DUPFD_CLOEXEC, 3);
+                input.tag = (uint32_t) stream;
+        } else
+                input.to_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        c->taps[stream] = (struct tap){c, stream};
+        if (input.from_fd < 0 || input.to_fd < 0) {
+                closep(&input.from_fd);
+                closep(&input.to_fd);
+                return -EMFILE;
+        }
+        return pump_new(c->s->loop, &input, &c->pumps[stream]);
+}
+
+/* The shell has opened its stdin: from here on the end of what is written is its end. */
+void command_stdin_is_open(struct command *c) {
+        const struct run_stream *s = &c->in.streams[0];
+        struct pump_input input = {
+                .from = PUMP_FD, .to = PUMP_FD, .from_fd = -1, .to_fd = take_fd(&c->stdin_fd), .bytes = s->data, .len = s->len};
+
+        if (input.to_fd < 0)
+                return;
+        if (s->mode == HUTCH_STREAM_DATA)
+                input.from = PUMP_BUFFER;
+        else
+                input.from_fd = pump_reopen(s->fd, O_RDONLY);
+        if ((input.from == PUMP_FD && input.from_fd < 0) || pump_new(c->s->loop, &input, &c->pumps[0]) < 0) {
+                closep(&input.from_fd);
+                closep(&input.to_fd);
+        }
+}
+
+/* ---- the beginning ---- */
+
+static int hand_over(struct command *c) {
+        struct session *s = c->s;
+        struct buf text = {0};
+        unsigned number;
+        int r;
+
+        r = channel_open_pair(&s->channel, &c->pair, c->out);
+        if (r >= 0 && (c->in.streams[0].mode == HUTCH_STREAM_FD || c->in.streams[0].mode == HUTCH_STREAM_DATA)) {
+                r = channel_open_stdin(&s->channel, &number, &c->stdin_fd);
+                c->stdin_number = number;
+        }
+        if (r >= 0)
+                r = channel_put(&s->channel, "run", c->in.text, c->in.len);
+        if (r >= 0 && c->in.env_len > 0) {
+                shell_put_env(&text, c->in.env, c->in.env_len);
+                r = text.oom ? -ENOMEM : channel_put(&s->channel, "env", text.data, text.len);
+                text.len = 0;
+        }
+        for (int i = 1; r >= 0 && i < 3; i++)
+                r = open_output(c, i);
+        if (r >= 0) {
+                shell_put_run(&text, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number);
+                r = session_say(s, &text);
+        }
+        buf_done(&text);
+        return r;
+}
+
+int command_begin(struct command *c, struct hutch_error *err) {
+        const struct plan *plan = c->s->in.plan;
+        uint64_t cap = c->in.output_cap ? c->in.output_cap : plan->output_cap;
+        uint64_t timeout = c->in.timeout_ms ? c->in.timeout_ms : plan->timeout_ms;
+        int r;
+
+        c->began_us = clock_now_us();
+        c->number = ++c->s->numbers;
+        c->deadline = (struct timer){.fire = on_deadline, .data = c};
+        c->press = (struct timer){.fire = on_press, .data = c};
+        c->settle = (struct timer){.fire = settle, .data = c};
+        if (budget_init(&c->budget, cap, plan->truncate) < 0)
+                return error_oom(err);
+        r = hand_over(c);
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s", errno_text(-r));
+        if (timeout)
+                timer_set(c->s->loop, &c->deadline, timeout);
+        return 0;
+}
+
+/* ---- the end ---- */
+
+static int exit_code_of(const struct command *c, int status) {
+        switch (c->reason) {
+        case HUTCH_KILLED_TIMEOUT:
+                return 124;
+        case HUTCH_NOT_KILLED:
+        case HUTCH_KILLED_SIGNAL:
+                return status;
+        case HUTCH_KILLED_CANCELLED:
+                return status ? status : 130;
+        default:
+                return 137;
+        }
+}
+
+void command_answer(struct command *c, int status) {
+        c->answered = true;
+        timer_clear(c->s->loop, &c->deadline);
+        timer_clear(c->s->loop, &c->press);
+        if (c->outcome.error.code == HUTCH_OK)
+                c->outcome.exit_code = exit_code_of(c, status);
+        pump_free(take_ptr(c->pumps[0]));
+        closep(&c->stdin_fd);
+        if (c->stdin_number >= 0)
+                channel_remove_stdin(&c->s->channel, (unsigned) c->stdin_number);
+        pump_drain(c->pumps[1]);
+        pump_drain(c->pumps[2]);
+        settle(c);
+}
+
+void command_finish(struct command *c) {
+        struct session *s = c->s;
+        struct outcome *o = &c->outcome;
+
+        o->duration_ms = (double) (clock_now_us() - c->began_us) / 1000;
+        o->reason = c->reason;
+        for (int i = 1; i < 3; i++)
+                o->dropped[i] = budget_dropped(&c->budget, i);
+        if (c->out[0] >= 0)
+                late_keep(s, c);
+        if (s->notice[0])
+                snprintf(o->notice, sizeof(o->notice), "%s", s->notice);
+        else if (s->late.len > s->late_told)
+                snprintf(o->notice, sizeof(o->notice),
+                         "background jobs of earlier runs printed something: the session's state has it");
+        s->notice[0] = 0;
+        s->late_told = s->late.len;
+        if (s->now == c)
+                s->now = NULL;
+        session_remember(s, c->in.text);
+        c->in.done(c->in.user, o);
+        command_free(c);
+        session_next(s);
+}
+
+void command_free(struct command *c) {
+        if (!c)
+                return;
+        timer_clear(c->s->loop, &c->deadline);
+        timer_clear(c->s->loop, &c->press);
+        timer_clear(c->s->loop, &c->settle);
+        for (int i = 0; i < 3; i++)
+                pump_free(c->pumps[i]);
+        closep(&c->out[0]);
+        closep(&c->out[1]);
+        closep(&c->stdin_fd);
+        budget_done(&c->budget);
+        free((char *) c->in.text);
+        free((char *) c->in.env);
+        free(c);
+}

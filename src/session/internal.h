@@ -1,0 +1,93 @@
+/* What the files of a session share. */
+#pragma once
+
+#include "../supervise/budget.h"
+#include "../supervise/pump.h"
+#include "channel.h"
+#include "session.h"
+#include "shell.h"
+
+struct command { /* one run */
+        struct session *s;
+        struct command *next;
+        struct session_command in; /* text and env are its own */
+        unsigned long number;
+        unsigned pair;
+        int out[2]; /* of the pair, beside the pumps' own */
+        struct pump *pumps[3];
+        struct tap {
+                struct command *c;
+                int stream;
+        } taps[3];
+        long stdin_number;
+        int stdin_fd;
+        struct budget budget;
+        struct timer deadline, press, settle;
+        unsigned pressure;
+        uint64_t began_us;
+        enum hutch_kill_reason reason;
+        bool answered;
+        struct outcome outcome;
+};
+
+struct late { /* a pair of FIFOs that a background job of an earlier run holds */
+        struct session *s;
+        struct late *next;
+        unsigned long number;
+        unsigned pair;
+        struct late_end {
+                struct late *late;
+                int stream, fd;
+                struct watch *watch;
+        } ends[2];
+};
+
+#define HISTORY_MOST 500
+
+struct session {
+        struct loop *loop;
+        struct session_input in;
+        const struct shell_kind *kind;
+        struct run *box;
+        struct channel channel;
+        int commands, answers; /* to and from the shell, -1: there is none */
+        struct watch *on_answers;
+        struct buf heard;
+        size_t scanned;
+        bool shell_runs, opened, over;
+        unsigned failures; /* shells in a row that said nothing */
+        unsigned long numbers;
+        struct command *now, *queue;
+
+        char *state; /* the last dump, as a new shell can read it */
+        size_t state_len;
+        bool dirty;       /* something changed since */
+        bool names_known; /* nothing that could have defined a function ran since */
+        bool asking;      /* for a dump */
+        struct timer idle;
+        void (*told)(void *user, const char *state, size_t len);
+        void *told_user;
+
+        char *history[HISTORY_MOST];
+        size_t n_history, n_told; /* of them the shell knows so many */
+
+        struct late *lates;
+        struct buf late; /* what they said */
+        size_t late_told;
+        char notice[160]; /* for the next result */
+};
+
+int session_say(struct session *s, struct buf *lines); /* to the shell */
+void session_ask(struct session *s);                   /* for a dump */
+void session_next(struct session *s);
+void session_remember(struct session *s, const char *text);
+
+int command_begin(struct command *c, struct hutch_error *err);
+void command_answer(struct command *c, int status);
+void command_stdin_is_open(struct command *c);
+void command_press(struct command *c, enum hutch_kill_reason reason);
+void command_finish(struct command *c); /* tells the outcome and frees it */
+void command_free(struct command *c);
+
+void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
+void late_free_all(struct session *s);

@@ -1,0 +1,96 @@
+/* Output of background jobs after their run: kept apart, by run and stream, and bounded. */
+#include "internal.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+#include "../base/macro.h"
+#include "../base/wire.h"
+
+#define LATE_MOST (256 * 1024)
+
+static void keep_bytes(struct late *late, int stream, const void *data, size_t len) {
+        struct session *s = late->s;
+
+        if (s->late.len + len > LATE_MOST) { /* the newest are worth more */
+                s->late.len = 0;
+                s->late_told = 0;
+        }
+        wire_put_u32(&s->late, (uint32_t) late->number);
+        wire_put_u32(&s->late, (uint32_t) stream);
+        wire_put_bytes(&s->late, data, len);
+}
+
+static void late_free(struct late *late) {
+        for (int i = 0; i < 2; i++) {
+                watch_remove(&late->ends[i].watch);
+                closep(&late->ends[i].fd);
+        }
+        free(late);
+}
+
+static void on_late(void *data, uint32_t events _unused_) {
+        struct late_end *end = data;
+        struct late *late = end->late;
+        uint8_t chunk[16384];
+        ssize_t n = read(end->fd, chunk, sizeof(chunk));
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n > 0) {
+                keep_bytes(late, end->stream, chunk, (size_t) n);
+                return;
+        }
+        watch_remove(&end->watch);
+        closep(&end->fd);
+        if (late->ends[0].fd >= 0 || late->ends[1].fd >= 0)
+                return;
+        channel_return_pair(&late->s->channel, late->pair);
+        for (struct late **at = &late->s->lates; *at; at = &(*at)->next)
+                if (*at == late) {
+                        *at = late->next;
+                        break;
+                }
+        late_free(late);
+}
+
+void late_keep(struct session *s, struct command *c) {
+        struct late *late = calloc(1, sizeof(*late));
+        bool held = false;
+
+        if (!late)
+                return; /* the pair is forgotten; its holders get SIGPIPE */
+        *late = (struct late){.s = s, .number = c->number, .pair = c->pair};
+        for (int i = 0; i < 2; i++) {
+                uint8_t chunk[4096];
+                ssize_t n;
+
+                late->ends[i] = (struct late_end){.late = late, .stream = i + 1, .fd = take_fd(&c->out[i])};
+                if (late->ends[i].fd < 0)
+                        continue;
+                n = read(late->ends[i].fd, chunk, sizeof(chunk));
+                if (n > 0)
+                        keep_bytes(late, i + 1, chunk, (size_t) n);
+                if (n == 0 || (n < 0 && errno != EAGAIN) ||
+                    loop_watch(s->loop, late->ends[i].fd, EPOLLIN, on_late, &late->ends[i], &late->ends[i].watch) < 0)
+                        closep(&late->ends[i].fd);
+                else
+                        held = true;
+        }
+        if (held) {
+                late->next = s->lates;
+                s->lates = late;
+                return;
+        }
+        channel_return_pair(&s->channel, late->pair);
+        late_free(late);
+}
+
+void late_free_all(struct session *s) {
+        while (s->lates) {
+                struct late *next = s->lates->next;
+
+                late_free(s->lates);
+                s->lates = next;
+        }
+}

@@ -1,0 +1,432 @@
+/* See session.h: the box, its shell, the shell's state and the queue. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "../base/io.h"
+#include "../base/macro.h"
+#include "judge.h"
+
+#define IDLE_MS 3              /* a shell that was let be so long is asked for its state */
+#define HEARD_MOST (64u << 20) /* a dump larger than this is not kept */
+#define FAILURES_MOST 3
+
+int session_say(struct session *s, struct buf *lines) {
+        ssize_t n;
+
+        if (lines->oom)
+                return -ENOMEM;
+        if (s->commands < 0)
+                return -EPIPE;
+        n = write(s->commands, lines->data, lines->len);
+        if (n < 0)
+                return -errno;
+        return (size_t) n == lines->len ? 0 : -EAGAIN;
+}
+
+/* ---- what the shell remembers ---- */
+
+/* The texts that were run, for `history`: told to the shell when there is time. */
+static void put_history(struct session *s, struct buf *lines) {
+        struct buf text = {0};
+
+        if (s->n_told == s->n_history || s->kind->answers == 9)
+                return;
+        for (; s->n_told < s->n_history; s->n_told++) {
+                buf_puts(&text, "builtin history -s -- ");
+                shell_put_quoted(&text, s->history[s->n_told], strlen(s->history[s->n_told]));
+                buf_puts(&text, "\n");
+        }
+        if (!text.oom && channel_put(&s->channel, "history", text.data, text.len) >= 0)
+                buf_puts(lines, ". " SHELL_CHANNEL "/history\n");
+        buf_done(&text);
+}
+
+void session_remember(struct session *s, const char *text) {
+        if (startswith(text, "__hutch_")) /* ours */
+                return;
+        if (s->n_history == HISTORY_MOST) {
+                free(s->history[0]);
+                memmove(s->history, s->history + 1, (HISTORY_MOST - 1) * sizeof(char *));
+                s->n_history--;
+                s->n_told -= s->n_told > 0;
+        }
+        s->history[s->n_history] = strdup(text);
+        s->n_history += s->history[s->n_history] != NULL;
+}
+
+void session_ask(struct session *s) {
+        struct buf lines = {0};
+
+        put_history(s, &lines);
+        shell_put_dump(&lines, s->kind);
+        s->asking = session_say(s, &lines) >= 0;
+        buf_done(&lines);
+}
+
+static void on_idle(void *data) {
+        struct session *s = data;
+
+        if (!s->now && !s->asking && s->shell_runs && (s->dirty || s->n_told < s->n_history))
+                session_ask(s);
+}
+
+static void take_dump(struct session *s, const char *dump, size_t len) {
+        struct buf state = {0};
+        char *text;
+
+        shell_put_state(&state, dump, len);
+        len = state.len;
+        text = buf_take_string(&state);
+        if (text) {
+                free(s->state);
+                s->state = text;
+                s->state_len = len;
+                s->dirty = false;
+                s->names_known = true;
+        }
+        s->asking = false;
+        if (s->told) {
+                void (*told)(void *, const char *, size_t) = take_ptr(s->told);
+
+                told(s->told_user, s->state, s->state_len);
+        }
+        session_next(s);
+}
+
+int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user) {
+        if (s->now || s->queue || s->told)
+                return -EBUSY;
+        if (s->over)
+                return -EPIPE;
+        s->told = told;
+        s->told_user = user;
+        if (!s->dirty && s->state)
+                take_dump(s, s->state, s->state_len);
+        else if (!s->asking && s->shell_runs)
+                session_ask(s);
+        return 0;
+}
+
+/* ---- answers ---- */
+
+static void hear(struct session *s, char *word, size_t len) {
+        unsigned long number;
+        int status = 125;
+
+        if (word[0] == 'D')
+                take_dump(s, word + 1, len - 1);
+        else if (word[0] == 'R' && sscanf(word + 1, "%lu %d", &number, &status) >= 1 && s->now &&
+                 number == s->now->number && !s->now->answered) {
+                s->failures = 0;
+                command_answer(s->now, status & 255);
+        } else if (word[0] == 'B' && s->now && strtoul(word + 1, NULL, 10) == s->now->number)
+                command_stdin_is_open(s->now);
+}
+
+/* Everything that was said so far. What is heard may end the session's command, never the session. */
+static void listen_to(struct session *s) {
+        for (;;) {
+                ssize_t n;
+                uint8_t *end;
+
+                if (!buf_reserve(&s->heard, 65536))
+                        return;
+                n = read(s->answers, s->heard.data + s->heard.len, 65536);
+                if (n <= 0)
+                        return;
+                s->heard.len += (size_t) n;
+                while ((end = memchr(s->heard.data + s->scanned, 0, s->heard.len - s->scanned))) {
+                        size_t len = (size_t) (end - s->heard.data);
+                        _cleanup_(freep) char *word = malloc(len + 1);
+
+                        if (word)
+                                memcpy(word, s->heard.data, len + 1);
+                        memmove(s->heard.data, end + 1, s->heard.len - len - 1);
+                        s->heard.len -= len + 1;
+                        s->scanned = 0;
+                        if (word && len > 0)
+                                hear(s, word, len);
+                }
+                s->scanned = s->heard.len;
+                if (s->heard.len > HEARD_MOST)
+                        s->heard.len = s->scanned = 0;
+                if (s->answers < 0 || n < 65536)
+                        return;
+        }
+}
+
+static void on_answers(void *data, uint32_t events _unused_) {
+        struct session *s = data;
+
+        listen_to(s);
+}
+
+/* ---- the shell's life ---- */
+
+static int start_shell(struct session *s) {
+        _cleanup_(closep) int commands = -1, answers = -1;
+        _cleanup_(buf_done) struct buf lines = {0};
+        int a[2], b[2], r;
+
+        if (pipe2(a, O_CLOEXEC) < 0)
+                return -errno;
+        commands = a[0];
+        s->commands = a[1];
+        if (pipe2(b, O_CLOEXEC) < 0)
+                return -errno;
+        s->answers = b[0];
+        answers = b[1];
+        fd_set_nonblocking(s->commands);
+        fd_set_nonblocking(s->answers);
+        r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
+        if (r >= 0)
+                r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
+        if (r < 0)
+                return r;
+        buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
+        if (s->state && s->failures < FAILURES_MOST) {
+                r = channel_put(&s->channel, "state", s->state, s->state_len);
+                buf_puts(&lines, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n");
+        } else
+                buf_puts(&lines, "if [ -f ~/.bashrc ]; then . ~/.bashrc; fi </dev/null >/dev/null 2>&1; PS1= PS2=\n");
+        s->n_told = 0;
+        s->dirty = true;
+        s->names_known = false;
+        return r < 0 ? r : session_say(s, &lines);
+}
+
+static void forget_shell(struct session *s) {
+        watch_remove(&s->on_answers);
+        closep(&s->commands);
+        closep(&s->answers);
+        s->heard.len = s->scanned = 0;
+        s->shell_runs = s->asking = false;
+}
+
+/* It exited, was killed, or became another program. Its last words may still wait: a shell that exits tells its state
+ * first. */
+static void shell_gone(struct session *s, int status) {
+        struct command *c = s->now;
+        bool known;
+
+        listen_to(s);
+        known = !s->dirty;
+        forget_shell(s);
+        s->failures = known && c ? 0 : s->failures + 1;
+        if (!known)
+                snprintf(s->notice, sizeof(s->notice),
+                         s->state && s->failures < FAILURES_MOST
+                                 ? "the shell was ended and started again, with the state of the last completed run"
+                                 : "the shell was ended and started again, without its state");
+        if (c && s->now == c && !c->answered)
+                command_answer(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        if (s->failures > 2 * FAILURES_MOST || start_shell(s) < 0)
+                run_stop(s->box, HUTCH_KILLED_CANCELLED);
+}
+
+static void on_message(void *user, const struct init_message *message, int fd) {
+        struct session *s = user;
+        int r = 0;
+
+        switch (message->event) {
+        case INIT_READY:
+                channel_init(&s->channel, fd, s->in.plan);
+                r = channel_put(&s->channel, "prelude", s->kind->prelude, strlen(s->kind->prelude));
+                if (r >= 0)
+                        r = start_shell(s);
+                break;
+        case INIT_SHELL:
+                s->shell_runs = true;
+                if (!s->opened)
+                        s->in.opened(s->in.user);
+                s->opened = true;
+                session_next(s);
+                break;
+        case INIT_NO_SHELL:
+                shell_gone(s, message->value);
+                break;
+        default:
+                closep(&fd);
+        }
+        if (r < 0)
+                run_stop(s->box, HUTCH_KILLED_CANCELLED);
+}
+
+/* The box is gone, by a limit or by force, and every command with it. */
+static void on_box_done(void *user, struct run *box) {
+        struct session *s = user;
+        struct outcome why = *run_outcome(box);
+
+        s->over = true;
+        listen_to(s);
+        forget_shell(s);
+        while (s->now || s->queue) {
+                struct command *c = s->now;
+
+                if (!c) {
+                        c = s->queue;
+                        s->queue = c->next;
+                        c->out[0] = c->out[1] = -1;
+                }
+                c->reason = c->reason != HUTCH_NOT_KILLED ? c->reason : why.reason;
+                c->outcome.error = why.error;
+                c->outcome.exit_code = why.exit_code;
+                c->outcome.cpu_ms = why.cpu_ms;
+                c->outcome.peak_memory = why.peak_memory;
+                if (s->now)
+                        command_answer(c, why.exit_code);
+                if (s->now == c || !c->answered)
+                        command_finish(c);
+        }
+        s->in.ended(s->in.user, &why);
+}
+
+/* ---- the queue ---- */
+
+void session_next(struct session *s) {
+        struct command *c = s->queue;
+        struct hutch_error err;
+        struct verdict v;
+
+        timer_clear(s->loop, &s->idle);
+        if (s->now || s->asking || !s->shell_runs || s->over)
+                return;
+        if (!c) {
+                if (s->told)
+                        session_ask(s);
+                else if (s->dirty || s->n_told < s->n_history)
+                        timer_set(s->loop, &s->idle, IDLE_MS);
+                return;
+        }
+        v = session_judge(c->in.text, c->in.len, s->names_known ? s->state : NULL);
+        if (s->dirty && v.may_end) {
+                session_ask(s);
+                return;
+        }
+        s->queue = c->next;
+        s->now = c;
+        s->dirty = s->dirty || v.changes || c->in.env_len > 0;
+        s->names_known = s->names_known && !(v.changes && v.may_end);
+        if (command_begin(c, &err) < 0) {
+                c->outcome.error = err;
+                c->outcome.exit_code = 125;
+                command_answer(c, 125);
+        }
+}
+
+int session_run(struct session *s, const struct session_command *command, struct command **ret, struct hutch_error *err) {
+        struct command *c, **at = &s->queue;
+
+        if (s->over)
+                return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box is gone");
+        if (memchr(command->text, 0, command->len))
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the command's text holds a NUL byte: no shell can read it");
+        c = calloc(1, sizeof(*c));
+        if (!c)
+                return error_oom(err);
+        c->s = s;
+        c->in = *command;
+        c->in.text = strndup(command->text, command->len);
+        c->in.env = malloc(command->env_len + 1);
+        if (c->in.env)
+                memcpy((char *) c->in.env, command->env, command->env_len);
+        c->out[0] = c->out[1] = c->stdin_fd = -1;
+        c->stdin_number = -1;
+        if (!c->in.text || !c->in.env) {
+                command_free(c);
+                return error_oom(err);
+        }
+        while (*at)
+                at = &(*at)->next;
+        *at = c;
+        *ret = c;
+        session_next(s);
+        return 0;
+}
+
+void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason) {
+        if (s->now == command) {
+                command_press(command, reason);
+                return;
+        }
+        for (struct command **at = &s->queue; *at; at = &(*at)->next)
+                if (*at == command) {
+                        *at = command->next;
+                        command->reason = reason;
+                        command->outcome.exit_code = 130;
+                        command->began_us = clock_now_us();
+                        command_finish(command);
+                        return;
+                }
+}
+
+/* ---- the whole ---- */
+
+bool session_is_idle(const struct session *s) {
+        return !s->now && !s->queue;
+}
+
+const struct buf *session_late_output(const struct session *s) {
+        return &s->late;
+}
+
+int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err) {
+        struct session *s = calloc(1, sizeof(*s));
+        struct run_input box = {.plan = input->plan,
+                                .facts = input->facts,
+                                .layers = input->layers,
+                                .messages = -1,
+                                .done = on_box_done,
+                                .message = on_message,
+                                .user = s};
+        int r = 0;
+
+        if (!s)
+                return error_oom(err);
+        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}};
+        s->kind = shell_kind_of(input->plan->argv[0]);
+        s->idle = (struct timer){.fire = on_idle, .data = s};
+        for (int i = 0; i < 3; i++)
+                box.streams[i].mode = HUTCH_STREAM_NONE;
+        if (input->state) {
+                s->state = strndup(input->state, input->state_len);
+                s->state_len = input->state_len;
+                r = s->state ? 0 : error_oom(err);
+        }
+        if (r >= 0)
+                r = run_start(loop, &box, &s->box, err);
+        if (r < 0) {
+                session_free(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+void session_free(struct session *s) {
+        if (!s)
+                return;
+        run_free(s->box);
+        forget_shell(s);
+        timer_clear(s->loop, &s->idle);
+        command_free(s->now);
+        while (s->queue) {
+                struct command *next = s->queue->next;
+
+                command_free(s->queue);
+                s->queue = next;
+        }
+        late_free_all(s);
+        channel_done(&s->channel);
+        for (size_t i = 0; i < s->n_history; i++)
+                free(s->history[i]);
+        buf_done(&s->heard);
+        buf_done(&s->late);
+        free(s->state);
+        free(s);
+}

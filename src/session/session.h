@@ -1,0 +1,52 @@
+/* A session: a box with a shell that stays, and commands that it runs one after the other.
+ *
+ * The shell is a real bash (or sh) without a terminal. It reads short lines from a pipe, each of which makes it read a
+ * text from the channel's folder with the run's own streams, and then tells the status through another pipe. No prompt
+ * is ever scraped, and what a text prints cannot be mistaken for an answer. After a run the shell tells its state,
+ * which a new shell is given when the old one is gone. */
+#pragma once
+
+#include "../supervise/run.h"
+
+struct session;
+
+struct session_input {
+        const struct plan *plan; /* both live as long as the session */
+        const struct host_facts *facts;
+        const char *layers; /* the same */
+        const char *state;  /* of another shell, to begin with; NULL: none */
+        size_t state_len;
+        void (*opened)(void *user);                           /* the shell runs */
+        void (*ended)(void *user, const struct outcome *why); /* the box is gone; nothing can be run any more */
+        void *user;
+};
+
+struct session_command {
+        const char *text;
+        size_t len;
+        const char *env; /* NAME=VALUE, each with its NUL */
+        size_t env_len;
+        uint64_t timeout_ms, output_cap; /* 0: as the plan says */
+        struct run_stream streams[3];    /* their fds and data live as long as the command */
+        int messages;
+        void (*done)(void *user, const struct outcome *outcome);
+        void *user;
+};
+
+struct command;
+
+int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err);
+void session_free(struct session *s); /* ends it; nobody is called any more */
+
+/* Runs a command when those before it are over. */
+int session_run(struct session *s, const struct session_command *command, struct command **ret, struct hutch_error *err);
+
+/* Ends a command, whether it runs or waits; the shell and its background jobs stay. */
+void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
+
+/* Asks for the state of the shell; nothing may run. `told` gets it, or NULL if the shell could not tell. */
+int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user);
+
+/* How many processes there are beside init and the shell, and what background jobs said since, apart by run. */
+bool session_is_idle(const struct session *s);
+const struct buf *session_late_output(const struct session *s);

@@ -1,0 +1,92 @@
+/* See shell.h. A run is two lines: an interrupt throws away the rest of the line that it strikes, and the second one is
+ * the answer. The number in it tells an answer from one that came too late. */
+#include "shell.h"
+
+#include <string.h>
+
+#include "../base/macro.h"
+#include "../base/path.h"
+#include "../init/init.h"
+#include "session_bash.h"
+#include "session_sh.h"
+
+static const struct shell_kind bash = {session_bash, 198, "builtin printf"}, sh = {session_sh, 9, "printf"};
+
+const struct shell_kind *shell_kind_of(const char *path) {
+        return streq(path_basename(path), "bash") ? &bash : &sh;
+}
+
+void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
+                   long stdin_number) {
+        const char *text = with_env ? "env" : "run";
+
+        if (stdin_number < 0)
+                buf_printf(b, ". " SHELL_CHANNEL "/%s </dev/null", text);
+        else /* the answer: somebody reads from the FIFO now */
+                buf_printf(b, "{ %s 'B%lu\\0' >&%d; . " SHELL_CHANNEL "/%s %d>&-; } <" SHELL_CHANNEL "/%ld.0", kind->print,
+                           number, kind->answers, text, kind->answers, stdin_number);
+        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
+        if (stdin_number < 0)
+                buf_printf(b, " %d>&-", kind->answers);
+        buf_printf(b, "\n%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; unset __hutch_ret\n", kind->print, number,
+                   kind->answers);
+}
+
+void shell_put_dump(struct buf *b, const struct shell_kind *kind) {
+        buf_printf(b, "__hutch_dump \"$@\" >&%d\n", kind->answers);
+}
+
+void shell_put_quoted(struct buf *b, const char *text, size_t len) {
+        buf_puts(b, "'");
+        for (size_t i = 0; i < len; i++)
+                if (text[i] == '\'')
+                        buf_puts(b, "'\\''");
+                else
+                        buf_put(b, text + i, 1);
+        buf_puts(b, "'");
+}
+
+void shell_put_env(struct buf *b, const char *env, size_t len) {
+        for (const char *at = env; at < env + len; at += strlen(at) + 1) {
+                size_t name = strcspn(at, "=");
+
+                buf_put(b, at, name);
+                buf_puts(b, "=");
+                shell_put_quoted(b, at + name + (at[name] == '='), strlen(at) - name - (at[name] == '='));
+                buf_puts(b, " ");
+        }
+        buf_puts(b, ". " SHELL_CHANNEL "/run\n");
+}
+
+/* Variables that the shell makes itself, of which some would lose that by being set. */
+static bool is_own(const char *name, size_t len) {
+        static const char *const names[] = {
+                "BASH",        "BASHOPTS",     "BASHPID",      "BASH_ALIASES", "BASH_ARGC",    "BASH_ARGV",     "BASH_ARGV0",
+                "BASH_CMDS",   "BASH_COMMAND", "BASH_LINENO",  "BASH_SOURCE",  "BASH_SUBSHELL", "BASH_VERSINFO", "BASH_VERSION",
+                "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID",        "FUNCNAME",      "GROUPS",
+                "HISTCMD",     "LINENO",       "PIPESTATUS",   "PPID",         "RANDOM",       "SECONDS",       "SHELLOPTS",
+                "SRANDOM",     "UID",          "_",            "__hutch_ret",  "__hutch_status", "__hutch_leaving",
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strlen(names[i]) == len && !memcmp(names[i], name, len))
+                        return true;
+        return false;
+}
+
+void shell_put_state(struct buf *b, const char *dump, size_t len) {
+        for (const char *at = dump, *end = dump + len; at < end;) {
+                const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
+                const char *name = at;
+                bool own = false;
+
+                if (end - at > 12 && !memcmp(at, "declare -", 9)) {
+                        name = memchr(at + 9, ' ', (size_t) (next - at - 9));
+                        own = name && at[9] != 'f' &&
+                              is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
+                }
+                if (!own)
+                        buf_put(b, at, (size_t) (next - at));
+                at = next;
+        }
+}

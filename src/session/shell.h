@@ -1,0 +1,27 @@
+/* What is said to a session's shell and heard from it. */
+#pragma once
+
+#include "../base/buf.h"
+
+struct shell_kind {
+        const char *prelude; /* a text of ours that the shell begins with */
+        int answers;         /* the fd on which it answers */
+        const char *print;   /* its printf, whatever a person named so */
+};
+
+const struct shell_kind *shell_kind_of(const char *path);
+
+/* The lines that make the shell run the text "run" of the channel; with_env: the text "env" in its place, which runs it
+ * with variables. stdin_number < 0: no stdin. */
+void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
+                   long stdin_number);
+void shell_put_dump(struct buf *b, const struct shell_kind *kind);
+
+/* A word that the shell reads as exactly these bytes. */
+void shell_put_quoted(struct buf *b, const char *text, size_t len);
+
+/* The text "env": assignments in front of the text "run". */
+void shell_put_env(struct buf *b, const char *env, size_t len);
+
+/* A dump as a new shell can read it: without what only the old one could be. */
+void shell_put_state(struct buf *b, const char *dump, size_t len);

@@ -1,0 +1,378 @@
+/* See sessions.h. A command's output and outcome go over its own socket, like those of a run; closing it cancels the
+ * command. */
+#include "sessions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "../base/buf.h"
+#include "../base/io.h"
+#include "../base/macro.h"
+#include "../session/session.h"
+#include "memfd.h"
+
+struct served { /* a session */
+        struct sessions *all;
+        struct served *next;
+        uint32_t id;
+        int socket; /* of whoever opened it */
+        struct watch *on_socket;
+        int asked; /* socket of who asked for the state, -1 if nobody */
+        int ender; /* socket of who ended it */
+        bool detached, over;
+        struct plan *plan;
+        char layers[1024];
+        struct session *session;
+};
+
+struct caller { /* a command under way */
+        struct sessions *all;
+        struct caller *next;
+        struct served *served;
+        struct command *command;
+        int socket;
+        struct watch *on_socket;
+        int fds[3];
+        void *stdin_data;
+        size_t stdin_len;
+        bool done;
+        struct warden_outcome reply;
+};
+
+struct sessions {
+        struct loop *loop;
+        const struct host_facts *facts;
+        void (*ended)(void *user);
+        void *user;
+        uint32_t ids;
+        struct served *served;
+        struct caller *callers;
+        struct timer tidy;
+};
+
+static void send_error(int socket, const struct hutch_error *err) {
+        struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = {.exit_code = 125, .error = *err}};
+
+        message_send(socket, &reply, sizeof(reply), NULL, 0);
+}
+
+/* ---- the end of things: never within a callback of what ends ---- */
+
+static void caller_free(struct caller *c) {
+        watch_remove(&c->on_socket);
+        closep(&c->socket);
+        for (int i = 0; i < 3; i++)
+                closep(&c->fds[i]);
+        memfd_unmap(c->stdin_data, c->stdin_len);
+        free(c);
+}
+
+static void served_free(struct served *v) {
+        session_free(v->session);
+        watch_remove(&v->on_socket);
+        closep(&v->socket);
+        closep(&v->asked);
+        closep(&v->ender);
+        plan_free(v->plan);
+        free(v);
+}
+
+static void later(struct sessions *all) {
+        timer_set(all->loop, &all->tidy, 0);
+}
+
+/* A session that goes takes its commands along. */
+static void close_callers(struct served *v) {
+        struct outcome closed = {.exit_code = 125};
+
+        error_set(&closed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
+        for (struct caller *c = v->all->callers; c; c = c->next)
+                if (c->served == v && !c->done) {
+                        c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = closed};
+                        c->command = NULL;
+                        c->done = true;
+                }
+}
+
+static void on_tidy(void *data) {
+        struct sessions *all = data;
+        bool ended = false;
+
+        for (struct served **at = &all->served; *at;) {
+                struct served *v = *at;
+
+                if (!v->over) {
+                        at = &v->next;
+                        continue;
+                }
+                *at = v->next;
+                close_callers(v);
+                served_free(v);
+                ended = true;
+        }
+        for (struct caller **at = &all->callers; *at;) {
+                struct caller *c = *at;
+
+                if (!c->done || (message_send(c->socket, &c->reply, sizeof(c->reply), NULL, 0) == -EAGAIN &&
+                                 c->on_socket && watch_set_events(c->on_socket, EPOLLIN | EPOLLOUT) >= 0)) {
+                        at = &c->next;
+                        continue;
+                }
+                *at = c->next;
+                caller_free(c);
+        }
+        if (ended && all->ended)
+                all->ended(all->user);
+}
+
+/* ---- sessions ---- */
+
+static void on_opened(void *user) {
+        struct served *v = user;
+        struct warden_opened reply = {.reply = WARDEN_OPENED, .session = v->id};
+
+        message_send(v->socket, &reply, sizeof(reply), NULL, 0);
+}
+
+static void on_ended(void *user, const struct outcome *why) {
+        struct served *v = user;
+        struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = *why};
+
+        if (v->socket >= 0)
+                message_send(v->socket, &reply, sizeof(reply), NULL, 0);
+        v->over = true;
+        later(v->all);
+}
+
+/* Its opener is gone. */
+static void on_opener(void *data, uint32_t events _unused_) {
+        struct served *v = data;
+
+        watch_remove(&v->on_socket);
+        closep(&v->socket);
+        if (!v->detached) {
+                v->over = true;
+                later(v->all);
+        }
+}
+
+void sessions_open(struct sessions *all, const struct warden_run *request, int fds[8]) {
+        struct served *v = calloc(1, sizeof(*v)), **at = &all->served;
+        struct session_input input = {.facts = all->facts, .opened = on_opened, .ended = on_ended, .user = v};
+        struct hutch_error err;
+        void *state = NULL;
+        size_t len = 0;
+        int r;
+
+        if (!v)
+                return;
+        *v = (struct served){.all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1};
+        memcpy(v->layers, request->layers, sizeof(v->layers) - 1);
+        r = memfd_plan(fds[1], &v->plan);
+        if (r >= 0 && request->modes[0])
+                r = memfd_map(fds[2], &state, &len);
+        if (r < 0)
+                error_set(&err, HUTCH_E_INTERNAL, r, "the warden got a plan that it cannot read");
+        input.plan = v->plan;
+        input.layers = v->layers[0] ? v->layers : NULL;
+        input.state = state;
+        input.state_len = len;
+        if (r >= 0)
+                r = session_new(all->loop, &input, &v->session, &err);
+        if (r >= 0)
+                r = loop_watch(all->loop, v->socket, EPOLLIN | EPOLLRDHUP, on_opener, v, &v->on_socket);
+        memfd_unmap(state, len);
+        if (r < 0) {
+                send_error(v->socket, &err);
+                served_free(v);
+                return;
+        }
+        fd_set_nonblocking(v->socket);
+        while (*at)
+                at = &(*at)->next;
+        *at = v;
+}
+
+static struct served *find(struct sessions *all, uint32_t id, int socket) {
+        struct hutch_error err;
+
+        for (struct served *v = all->served; v; v = v->next)
+                if (v->id == id && !v->over)
+                        return v;
+        error_set(&err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session is closed");
+        send_error(socket, &err);
+        return NULL;
+}
+
+/* ---- commands ---- */
+
+static void on_done(void *user, const struct outcome *outcome) {
+        struct caller *c = user;
+
+        c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = *outcome};
+        c->command = NULL;
+        c->done = true;
+        later(c->all);
+}
+
+static void on_caller(void *data, uint32_t events) {
+        struct caller *c = data;
+        struct warden_cancel cancel;
+        ssize_t n;
+
+        if (events & EPOLLOUT)
+                later(c->all);
+        n = message_receive(c->socket, &cancel, sizeof(cancel), NULL, 0, MSG_DONTWAIT);
+        if (n == -EAGAIN)
+                return;
+        if (n <= 0)
+                watch_remove(&c->on_socket);
+        if (c->command)
+                session_cancel(c->served->session, c->command, HUTCH_KILLED_CANCELLED);
+}
+
+static int start(struct caller *c, const struct warden_command *request, const char *texts, struct hutch_error *err) {
+        struct session_command input = {.text = texts,
+                                        .len = request->text_len,
+                                        .env = texts + request->text_len,
+                                        .env_len = request->env_len,
+                                        .timeout_ms = request->timeout_ms,
+                                        .output_cap = request->output_cap,
+                                        .messages = c->socket,
+                                        .done = on_done,
+                                        .user = c};
+        int r;
+
+        for (int i = 0; i < 3; i++) {
+                input.streams[i] = (struct run_stream){.mode = request->modes[i], .fd = c->fds[i]};
+                if (request->modes[i] == HUTCH_STREAM_DATA) {
+                        r = memfd_map(c->fds[i], &c->stdin_data, &c->stdin_len);
+                        if (r < 0)
+                                return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s", errno_text(-r));
+                        input.streams[i].data = c->stdin_data;
+                        input.streams[i].len = c->stdin_len;
+                }
+        }
+        r = loop_watch(c->all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket);
+        if (r < 0)
+                return error_set(err, HUTCH_E_INTERNAL, r, "cannot watch a socket: %s", errno_text(-r));
+        return session_run(c->served->session, &input, &c->command, err);
+}
+
+void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+        struct caller *c = v ? calloc(1, sizeof(*c)) : NULL;
+        const char *texts = (const char *) (request + 1);
+        struct hutch_error err = {0};
+        void *mapped = NULL;
+        size_t next = 1, mapped_len = 0;
+        int r = 0;
+
+        if (!c)
+                return;
+        *c = (struct caller){.all = all, .served = v, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
+        fd_set_nonblocking(c->socket);
+        len -= sizeof(*request);
+        if (request->apart) {
+                r = memfd_map(fds[next++], &mapped, &mapped_len);
+                texts = mapped;
+                len = mapped_len;
+        }
+        if (r < 0 || request->text_len > len || request->env_len != len - request->text_len)
+                r = error_set(&err, HUTCH_E_INTERNAL, EBADMSG, "the warden got a command that it cannot read");
+        for (int i = 0; i < 3; i++)
+                if (request->modes[i] == HUTCH_STREAM_FD || request->modes[i] == HUTCH_STREAM_DATA)
+                        c->fds[i] = take_fd(&fds[next++]);
+        c->next = all->callers; /* before it starts: it may end at once */
+        all->callers = c;
+        if (r >= 0)
+                r = start(c, request, texts ? texts : "", &err);
+        memfd_unmap(mapped, mapped_len);
+        if (r < 0) {
+                struct outcome refused = {.exit_code = 125, .error = err};
+
+                on_done(c, &refused);
+        }
+}
+
+/* ---- state and end ---- */
+
+static void on_state(void *user, const char *state, size_t len) {
+        struct served *v = user;
+        const struct buf *late = session_late_output(v->session);
+        struct warden_state_is reply = {.reply = WARDEN_STATE_IS, .known = state != NULL};
+        _cleanup_(closep) int text = memfd_make("hutch-state", state, state ? len : 0);
+        _cleanup_(closep) int output = memfd_make("hutch-late", late->data, late->len);
+
+        message_send(v->asked, &reply, sizeof(reply), (int[]){text, output}, text >= 0 && output >= 0 ? 2 : 0);
+        closep(&v->asked);
+}
+
+void sessions_state(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+        struct hutch_error err;
+
+        if (!v)
+                return;
+        if (v->asked >= 0 || !session_is_idle(v->session)) {
+                error_set(&err, HUTCH_E_IO, EBUSY, "a command runs in the session: ask when it is over");
+                send_error(fds[0], &err);
+                return;
+        }
+        v->asked = take_fd(&fds[0]);
+        if (session_ask_state(v->session, on_state, v) < 0)
+                on_state(v, NULL, 0);
+}
+
+void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+
+        if (!v)
+                return;
+        v->ender = take_fd(&fds[0]); /* closed when it is over */
+        v->over = true;
+        later(all);
+}
+
+void sessions_detach(struct sessions *all) {
+        for (struct served *v = all->served; v; v = v->next)
+                v->detached = true;
+}
+
+bool sessions_are_idle(const struct sessions *all) {
+        return !all->callers;
+}
+
+int sessions_new(struct loop *loop, const struct host_facts *facts, void (*ended)(void *user), void *user,
+                 struct sessions **ret) {
+        struct sessions *all = calloc(1, sizeof(*all));
+
+        if (!all)
+                return -ENOMEM;
+        *all = (struct sessions){.loop = loop, .facts = facts, .ended = ended, .user = user};
+        all->tidy = (struct timer){.fire = on_tidy, .data = all};
+        *ret = all;
+        return 0;
+}
+
+void sessions_free(struct sessions *all) {
+        if (!all)
+                return;
+        timer_clear(all->loop, &all->tidy);
+        while (all->served) {
+                struct served *next = all->served->next;
+
+                served_free(all->served);
+                all->served = next;
+        }
+        while (all->callers) {
+                struct caller *next = all->callers->next;
+
+                caller_free(all->callers);
+                all->callers = next;
+        }
+        free(all);
+}

@@ -1,0 +1,22 @@
+/* The sessions of a warden, and the requests that concern them. */
+#pragma once
+
+#include "protocol.h"
+
+struct sessions;
+
+/* `ended`: a session is over, for a warden that lives for it. */
+int sessions_new(struct loop *loop, const struct host_facts *facts, void (*ended)(void *user), void *user,
+                 struct sessions **ret);
+void sessions_free(struct sessions *all);
+
+/* Each takes the fds that it needs out of `fds`. A request that makes no sense loses its socket. */
+void sessions_open(struct sessions *all, const struct warden_run *request, int fds[8]);
+void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]);
+void sessions_state(struct sessions *all, const struct warden_session_request *request, int fds[8]);
+void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]);
+
+/* The warden lives for its session: that does not end with the socket it was opened by. */
+void sessions_detach(struct sessions *all);
+bool sessions_are_idle(const struct sessions *all);
+void sessions_cancel_all(struct sessions *all);
