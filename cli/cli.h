@@ -19,6 +19,11 @@ struct cli {
         const char *const *paths; /* NULL: all */
         const char *box, *dir, *older_than;
         bool stat, name_only, force;
+        /* of sessions */
+        const char *shell, *idle_timeout, *timeout, *output_cap;
+        const char *env[64]; /* NAME=VALUE for one run */
+        size_t n_env;
+        bool discard;
 };
 
 /* Reads argv; complains and returns -1 if it makes no sense. */
@@ -27,6 +32,8 @@ int cli_parse(int argc, char **argv, struct cli *ret);
 int cli_run(struct cli *cli);
 int cli_explain(struct cli *cli);
 int cli_doctor(struct cli *cli);
+int cli_shell(struct cli *cli);
+int cli_session(struct cli *cli);
 int cli_boxes(struct cli *cli);
 int cli_diff(struct cli *cli);
 int cli_apply(struct cli *cli);

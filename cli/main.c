@@ -22,7 +22,7 @@ void cli_complain(const char *format, ...) {
 static const struct {
         const char *verb;
         int (*act)(struct cli *cli);
-} reviewing[] = {{"boxes", cli_boxes}, {"diff", cli_diff}, {"apply", cli_apply}, {"discard", cli_discard}};
+} reviewing[] = {{"session", cli_session}, {"boxes", cli_boxes}, {"diff", cli_diff}, {"apply", cli_apply}, {"discard", cli_discard}};
 
 /* An option that another verb would have understood is not passed over: `discard --stat` must not discard. */
 static int check_options(const struct cli *cli) {
@@ -35,7 +35,10 @@ static int check_options(const struct cli *cli) {
                 {"force", "apply", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
                 {"box", "diff apply discard", cli->box != NULL},
-                {"json", "run explain doctor", cli->json},
+                {"json", "run explain doctor session shell", cli->json},
+                {"shell", "session shell", cli->shell != NULL},
+                {"idle-timeout", "session", cli->idle_timeout != NULL},
+                {"discard", "session", cli->discard},
         };
 
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -43,7 +46,7 @@ static int check_options(const struct cli *cli) {
                         cli_complain("%s: takes no --%s", cli->verb, options[i].name);
                         return -1;
                 }
-        if (cli->paths && (!strcmp(cli->verb, "boxes") || cli->older_than)) {
+        if (cli->paths && strcmp(cli->verb, "session") != 0 && (!strcmp(cli->verb, "boxes") || cli->older_than)) {
                 cli_complain("%s: takes no paths here", cli->verb);
                 return -1;
         }
@@ -70,13 +73,15 @@ static int dispatch(struct cli *cli) {
         }
         for (size_t i = 0; i < sizeof(reviewing) / sizeof(reviewing[0]); i++)
                 if (!strcmp(cli->verb, reviewing[i].verb)) {
-                        if (cli->argv || cli->command) {
+                        if ((cli->argv || cli->command) && reviewing[i].act != cli_session) {
                                 cli_complain("%s: takes paths; `hutch -- %s …` runs a program of that name", cli->verb,
                                              cli->verb);
                                 return EXIT_HUTCH;
                         }
                         return reviewing[i].act(cli);
                 }
+        if (!strcmp(cli->verb, "shell"))
+                return cli_shell(cli);
         if (!cli->argv && !cli->command) {
                 if (!strcmp(cli->verb, "run"))
                         cli_usage(stderr);

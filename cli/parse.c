@@ -16,7 +16,10 @@ enum own {
         OWN_STAT,
         OWN_NAME_ONLY,
         OWN_FORCE,
-        OWN_OLDER
+        OWN_OLDER,
+        OWN_SHELL,
+        OWN_IDLE,
+        OWN_DISCARD,
 };
 
 static const struct {
@@ -31,15 +34,21 @@ static const struct {
         {"version", 'V', NULL, OWN_VERSION}, {"box", 0, "ID", OWN_BOX},
         {"stat", 0, NULL, OWN_STAT},         {"name-only", 0, NULL, OWN_NAME_ONLY},
         {"force", 0, NULL, OWN_FORCE},       {"older-than", 0, "AGE", OWN_OLDER},
+        {"shell", 0, "PATH", OWN_SHELL},     {"idle-timeout", 0, "D", OWN_IDLE},
+        {"discard", 0, NULL, OWN_DISCARD},
 };
 
-static const char *const verbs[] = {"run", "explain", "doctor", "boxes", "diff", "apply", "discard"};
+static const char *const verbs[] = {"run",  "explain", "doctor",  "shell",  "session",
+                                    "boxes", "diff",    "apply", "discard"};
+
+/* Verbs with other defaults than run's: they are known before their options are read. */
+static const char *const persistent[] = {"shell", "session"};
 
 /* Verbs whose words are paths, which may stand before options. */
-static const char *const reviewing[] = {"boxes", "diff", "apply", "discard"};
+static const char *const reviewing[] = {"session", "boxes", "diff", "apply", "discard"};
 
 /* Verbs that hutch keeps for itself; a program of that name is run with `--` before it. */
-static const char *const reserved[] = {"exec",     "shell",  "session", "snapshot", "restore", "fork",
+static const char *const reserved[] = {"exec",     "snapshot", "restore", "fork",
                                        "export",   "import", "scan",    "why",      "init",    "trust",
                                        "profiles", "image",  "tui",     "mcp",      "batch"};
 
@@ -89,6 +98,15 @@ static void apply_own(struct cli *cli, enum own what, const char *value) {
                 break;
         case OWN_OLDER:
                 cli->older_than = value;
+                break;
+        case OWN_SHELL:
+                cli->shell = value;
+                break;
+        case OWN_IDLE:
+                cli->idle_timeout = value;
+                break;
+        case OWN_DISCARD:
+                cli->discard = true;
                 break;
         }
 }
@@ -179,6 +197,12 @@ static int parse_option(int argc, char **argv, int *at, struct cli *cli) {
                         return -1;
                 if (!strcmp(info.name, "dir"))
                         cli->dir = w.value;
+                else if (!strcmp(info.name, "timeout"))
+                        cli->timeout = w.value;
+                else if (!strcmp(info.name, "output-cap"))
+                        cli->output_cap = w.value;
+                else if (!strcmp(info.name, "env") && cli->n_env + 1 < COUNT(cli->env))
+                        cli->env[cli->n_env++] = w.value;
                 if (hutch_policy_set_option(cli->policy, info.name, w.value, &err) < 0) {
                         cli_complain("%s", err.message);
                         return -1;
@@ -187,6 +211,20 @@ static int parse_option(int argc, char **argv, int *at, struct cli *cli) {
         }
         complain_unknown(&w);
         return -1;
+}
+
+static int use_other_defaults(struct cli *cli, int words_before) {
+        hutch_error err = {0};
+
+        if (words_before > 1) {
+                cli_complain("%s: its options stand behind it: `hutch %s [OPTIONS]`", cli->verb, cli->verb);
+                return -1;
+        }
+        if (hutch_policy_use_preset(cli->policy, HUTCH_PRESET_SESSION, &err) < 0) {
+                cli_complain("%s", err.message);
+                return -1;
+        }
+        return 0;
 }
 
 int cli_parse(int argc, char **argv, struct cli *cli) {
@@ -209,6 +247,8 @@ int cli_parse(int argc, char **argv, struct cli *cli) {
                 if (!verb_taken && find(verbs, COUNT(verbs), word)) {
                         cli->verb = find(verbs, COUNT(verbs), word);
                         verb_taken = true;
+                        if (find(persistent, COUNT(persistent), word) && use_other_defaults(cli, i) < 0)
+                                return -1;
                         continue;
                 }
                 if (!verb_taken && find(reserved, COUNT(reserved), word)) {

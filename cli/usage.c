@@ -20,6 +20,8 @@ void cli_usage(FILE *to) {
         fputs("usage: hutch [OPTIONS] [--] COMMAND [ARG…]      run a command in a box\n"
               "       hutch run [OPTIONS] -c 'SHELL TEXT'      run shell text in a box\n"
               "       hutch explain [OPTIONS] [--] COMMAND     show the plan, run nothing (--json for programs)\n"
+              "       hutch shell [OPTIONS]                    an interactive shell in a box\n"
+              "       hutch session start | run | state | reset | attach | list | stop [NAME]   a shell that stays\n"
               "       hutch boxes | diff | apply | discard [--box ID] [PATH…]   review copy-on-write changes\n"
               "       hutch doctor [--json]                    what this host can enforce, and how to mend gaps\n"
               "\n"
@@ -40,6 +42,9 @@ void cli_usage(FILE *to) {
         put(to, 0, "name-only", NULL, "diff: names alone");
         put(to, 0, "force", NULL, "apply: also protected names and files that the host changed since");
         put(to, 0, "older-than", "AGE", "discard: all boxes older than this (7d)");
+        put(to, 0, "shell", "PATH", "shell, session start: which shell (default: bash where there is one)");
+        put(to, 0, "idle-timeout", "D", "session start: end it when nobody used it for so long");
+        put(to, 0, "discard", NULL, "session stop: drop what it changed");
         put(to, 'h', "help", NULL, "this text");
         put(to, 'V', "version", NULL, "the version");
         fputs("\nexit status: the command's own; 128+N killed by signal N; 124 timeout; 125 hutch could not or\n"

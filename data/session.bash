@@ -85,9 +85,9 @@ __hutch_state() {
         for __hutch_name in "${!BASH_ALIASES[@]}"; do
                 builtin printf 'alias\0%s\0%s\0' "$__hutch_name" "${BASH_ALIASES[$__hutch_name]}"
         done
-        builtin jobs -l | while IFS= builtin read -r __hutch_name; do
-                builtin printf 'job\0%s\0' "$__hutch_name"
-        done
+        while IFS= builtin read -r __hutch_name; do
+                [[ $__hutch_name ]] && builtin printf 'job\0%s\0' "$__hutch_name"
+        done <<<"$(builtin jobs -l)"
 } 2>/dev/null
 builtin trap '__hutch_bye "$@"' EXIT
 builtin history -c

@@ -62,6 +62,7 @@ typedef struct hutch_policy hutch_policy;
 typedef enum hutch_preset {
         HUTCH_PRESET_API, /* no workspace, as user; what hutch_policy_new() starts from */
         HUTCH_PRESET_RUN, /* workspace read-write, as host */
+        HUTCH_PRESET_SESSION, /* workspace copy-on-write, as user */
 } hutch_preset;
 
 typedef enum hutch_access {
@@ -151,6 +152,9 @@ HUTCH_EXPORT void hutch_clean_line(char *line);
 
 /* A duration as options take it ("500ms", "30s", "2m", "7d") in milliseconds. */
 HUTCH_EXPORT int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err);
+
+/* A size as options take it ("64K", "1M", "2G") in bytes. */
+HUTCH_EXPORT int hutch_parse_size(const char *text, uint64_t *ret, hutch_error *err);
 
 /* The candidate that a mistyped word was probably meant to be, or NULL: for front ends' own words. */
 HUTCH_EXPORT const char *hutch_suggest(const char *word, const char *const *candidates, size_t n);
@@ -296,6 +300,11 @@ HUTCH_EXPORT int hutch_box_reset(hutch_box *box, hutch_error *err);
 
 /* A named session that somebody else opened. Closing the handle leaves the session alone. */
 HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err);
+
+/* Sits a person down at the session: joins the terminal of the calling process to an interactive shell in the box, which
+ * has the session's state and gives back its own when it ends. *ret_status is its exit status. For commands, not for
+ * programs with threads: it takes signals and the terminal for the time. */
+HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
 /* Ends a named session, and waits until it is gone. Changes in its copy-on-write folders are kept for review, unless
  * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */

@@ -100,6 +100,12 @@ int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err) {
         return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a duration (500ms, 30s, 2m, 7d)", text) : 0;
 }
 
+int hutch_parse_size(const char *text, uint64_t *ret, hutch_error *err) {
+        int r = parse_size(text, ret);
+
+        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a size (64K, 1M, 2G)", text) : 0;
+}
+
 const char *hutch_errno_text(int errnum) {
         return errno_text(errnum);
 }

@@ -179,6 +179,7 @@ struct life {
         int children; /* signalfd */
         int terminal, landlock;
         pid_t target; /* -1: a session without a shell for the moment */
+        pid_t attached;
         uint64_t peak_memory;
 };
 
@@ -207,6 +208,8 @@ static void _noreturn_ end_now(struct life *l) {
 
 /* One shell at a time; fds are its stdin and its answers' pipe. */
 static void start_shell(struct life *l, int answers_as, int fds[2]) {
+        struct init_message message = {.event = INIT_SHELL};
+        _cleanup_(closep) int pidfd = -1;
         struct hutch_error err = {0};
         int status = 125;
 
@@ -220,7 +223,37 @@ static void start_shell(struct life *l, int answers_as, int fds[2]) {
                 fail(l->in, &err, status);
         }
         l->in->streams[0] = l->in->answers = -1;
-        tell(l, INIT_SHELL, l->target);
+        pidfd = sys_pidfd_open(l->target);
+        message_send(l->in->control, &message, sizeof(message), &pidfd, pidfd < 0 ? 0 : 1);
+}
+
+/* A shell for a person beside the session's own: it reads its state from the channel. The terminal's other side goes to
+ * the warden. */
+static void start_attached(struct life *l, int answers_as, int answers) {
+        struct init_message message = {.event = INIT_TERMINAL};
+        struct plan plan = *l->in->plan;
+        struct init_input in = *l->in;
+        bool bash = strstr(plan.argv[0], "bash");
+        char *argv[] = {plan.argv[0], bash ? (char *) "--rcfile" : (char *) "-i", bash ? (char *) SHELL_CHANNEL "/attach" : NULL,
+                        (char *) "-i", NULL};
+        _cleanup_(closep) int master = -1, slave = -1;
+        struct hutch_error err;
+        int status = 125, r;
+
+        r = l->attached > 0 ? -EBUSY : init_make_terminal(&master, &slave, &err);
+        plan.argv = argv;
+        in.plan = &plan;
+        in.leads = true;
+        in.answers = answers;
+        in.answers_as = answers_as;
+        for (int i = 0; i < 3; i++)
+                in.streams[i] = STREAM_TERMINAL;
+        if (r >= 0)
+                r = init_start_target(&in, l->landlock, slave, &l->attached, &status, &err);
+        if (r < 0)
+                tell(l, INIT_DETACHED, status << 8);
+        else
+                message_send(l->in->control, &message, sizeof(message), &master, 1);
 }
 
 static void obey(struct life *l, const struct warden_message *message, int fds[2]) {
@@ -246,6 +279,9 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
                 break;
         case ORDER_SHELL:
                 start_shell(l, message->value, fds);
+                break;
+        case ORDER_ATTACH:
+                start_attached(l, message->value, fds[0]);
                 break;
         case ORDER_INTERRUPT:
                 if (target > 0)
@@ -279,7 +315,10 @@ static void reap(struct life *l) {
         pid_t pid;
 
         while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR))
-                if (pid < 0 || pid != l->target)
+                if (pid > 0 && pid == l->attached && !WIFSTOPPED(status)) {
+                        l->attached = 0;
+                        tell(l, INIT_DETACHED, status);
+                } else if (pid < 0 || pid != l->target)
                         continue;
                 else if (WIFSTOPPED(status))
                         tell(l, INIT_STOPPED, WSTOPSIG(status));

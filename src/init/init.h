@@ -19,6 +19,7 @@ struct init_input {
         int answers, answers_as;     /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
+        bool leads;                  /* the target is to lead a session of its own at its terminal */
         bool foreground;             /* the target has the box's terminal from the beginning */
         int control;                 /* SOCK_SEQPACKET to the warden */
         int warden;                  /* pidfd of the warden */
@@ -38,8 +39,9 @@ enum init_event {
         INIT_STOPPED,  /* .value is the signal */
         INIT_LIMIT,    /* .value is the kill reason; the box is to be ended */
         INIT_READY,    /* a session's box stands; with its channel's folder, writable */
-        INIT_SHELL,    /* a session's shell runs; .value is its pid in the box */
+        INIT_SHELL,    /* a session's shell runs; with a pidfd of it */
         INIT_NO_SHELL, /* it ended, and the box did not; .value is the wait status */
+        INIT_DETACHED, /* a shell at a terminal ended; the same */
 };
 
 struct init_message {
@@ -57,6 +59,7 @@ enum warden_order {
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
         ORDER_END,        /* kill everything and account for it */
         ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
+        ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
         ORDER_FREEZE,     /* .value: stop everything in the box, or let it go on */
 };
@@ -79,6 +82,8 @@ void init_run(struct init_input *in) _noreturn_;
 /* Its parts. */
 /* The box's terminal: the target's end, as controlling terminal of init's session; the other goes to the warden. */
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
+/* A pseudo terminal of the box's, nobody's yet. */
+int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err);
 /* *ret_channel: of a session, -1 otherwise. */
 int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err);
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);

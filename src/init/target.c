@@ -124,7 +124,10 @@ static int child(void *data) {
         int r;
 
         t->step = "make a process group";
-        r = setpgid(0, 0) < 0 ? -errno : 0;
+        if (t->in->leads)
+                r = setsid() < 0 || ioctl(t->terminal, TIOCSCTTY, 0) < 0 ? -errno : 0;
+        else
+                r = setpgid(0, 0) < 0 ? -errno : 0;
         if (r >= 0 && t->in->foreground) {
                 t->step = "take the terminal";
                 r = tcsetpgrp(t->terminal, getpid()) < 0 ? -errno : 0;

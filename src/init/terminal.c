@@ -12,16 +12,28 @@ static int terminal_error(struct hutch_error *err, const char *what) {
         return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot %s the box's terminal: %s", what, errno_text(errno));
 }
 
-int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err) {
+int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err) {
         _cleanup_(closep) int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC), slave = -1;
-        struct init_message message = {.event = INIT_TERMINAL};
-        int unlock = 0, r;
+        int unlock = 0;
 
         if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
                 return terminal_error(err, "make");
         slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
         if (slave < 0)
                 return terminal_error(err, "open");
+        *ret_master = take_fd(&master);
+        *ret_slave = take_fd(&slave);
+        return 0;
+}
+
+int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err) {
+        _cleanup_(closep) int master = -1, slave = -1;
+        struct init_message message = {.event = INIT_TERMINAL};
+        int r;
+
+        r = init_make_terminal(&master, &slave, err);
+        if (r < 0)
+                return r;
         if (tcsetattr(slave, TCSANOW, in->modes) < 0)
                 return terminal_error(err, "set the modes of");
         if (ioctl(slave, TIOCSWINSZ, in->size) < 0)

@@ -122,6 +122,10 @@ int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct h
                 p->workspace = HUTCH_WORKSPACE_RW;
                 p->identity = HUTCH_AS_HOST;
                 break;
+        case HUTCH_PRESET_SESSION:
+                p->workspace = HUTCH_WORKSPACE_COW;
+                p->identity = HUTCH_AS_USER;
+                break;
         default:
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "unknown preset %d", (int) preset);
         }

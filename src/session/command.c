@@ -16,6 +16,7 @@ static const struct {
         unsigned wait_ms;
 } pressures[] = {{INTERRUPT_SHELL, 30}, {INTERRUPT_JOB, 170}, {INTERRUPT_TERM, 800}, {INTERRUPT_KILL, 30}};
 
+#define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define KILLS 60 /* a shell loop that starts jobs again and again is met between two of them */
 
 static void on_press(void *data) {
@@ -206,6 +207,8 @@ void command_finish(struct command *c) {
         struct outcome *o = &c->outcome;
 
         o->duration_ms = (double) (clock_now_us() - c->began_us) / 1000;
+        if (o->duration_ms >= CPU_WORTH_MS)
+                o->cpu_ms = session_cpu_since(s);
         o->reason = c->reason;
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);

@@ -57,6 +57,8 @@ struct session {
         bool shell_runs, opened, over;
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
+        pid_t pid;     /* of the shell, as this process sees it */
+        double cpu_ms; /* what it and its children used until the last command's end */
         struct command *now, *queue;
 
         char *state; /* the last dump, as a new shell can read it */
@@ -68,6 +70,14 @@ struct session {
         void (*told)(void *user, const char *state, size_t len);
         void *told_user;
 
+        enum { ATTACH_NONE, ATTACH_WANTED, ATTACH_ON } attach;
+        void (*attached)(void *user, int master);
+        void (*detached)(void *user, int status);
+        void *attach_user;
+        int attach_answers;
+        struct watch *on_attach_answers;
+        struct buf attach_heard;
+
         char *history[HISTORY_MOST];
         size_t n_history, n_told; /* of them the shell knows so many */
 
@@ -77,6 +87,7 @@ struct session {
         char notice[160]; /* for the next result */
 };
 
+double session_cpu_since(struct session *s); /* since the last call */
 int session_say(struct session *s, struct buf *lines); /* to the shell */
 void session_ask(struct session *s);                   /* for a dump */
 void session_next(struct session *s);
@@ -90,4 +101,11 @@ void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);
 
 void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
+void attach_begin(struct session *s);            /* the state is known */
+void attach_opened(struct session *s, int master); /* the fd is its own */
+void attach_ended(struct session *s, int status);
+void attach_free(struct session *s);
+void session_take_state(struct session *s, const char *dump, size_t len);
+void session_put_history(struct session *s, struct buf *text, size_t from);
+
 void late_free_all(struct session *s);

@@ -30,17 +30,22 @@ int session_say(struct session *s, struct buf *lines) {
 
 /* ---- what the shell remembers ---- */
 
+void session_put_history(struct session *s, struct buf *text, size_t from) {
+        for (size_t i = from; i < s->n_history; i++) {
+                buf_puts(text, "builtin history -s -- ");
+                shell_put_quoted(text, s->history[i], strlen(s->history[i]));
+                buf_puts(text, "\n");
+        }
+}
+
 /* The texts that were run, for `history`: told to the shell when there is time. */
 static void put_history(struct session *s, struct buf *lines) {
         struct buf text = {0};
 
         if (s->n_told == s->n_history || s->kind->answers == 9)
                 return;
-        for (; s->n_told < s->n_history; s->n_told++) {
-                buf_puts(&text, "builtin history -s -- ");
-                shell_put_quoted(&text, s->history[s->n_told], strlen(s->history[s->n_told]));
-                buf_puts(&text, "\n");
-        }
+        session_put_history(s, &text, s->n_told);
+        s->n_told = s->n_history;
         if (!text.oom && channel_put(&s->channel, "history", text.data, text.len) >= 0)
                 buf_puts(lines, ". " SHELL_CHANNEL "/history\n");
         buf_done(&text);
@@ -75,7 +80,7 @@ static void on_idle(void *data) {
                 session_ask(s);
 }
 
-static void take_dump(struct session *s, const char *dump, size_t len) {
+void session_take_state(struct session *s, const char *dump, size_t len) {
         struct buf state = {0};
         char *text;
 
@@ -89,6 +94,10 @@ static void take_dump(struct session *s, const char *dump, size_t len) {
                 s->dirty = false;
                 s->names_known = true;
         }
+}
+
+static void take_dump(struct session *s, const char *dump, size_t len) {
+        session_take_state(s, dump, len);
         s->asking = false;
         if (s->told) {
                 void (*told)(void *, const char *, size_t) = take_ptr(s->told);
@@ -168,6 +177,38 @@ static void on_answers(void *data, uint32_t events _unused_) {
 
 /* ---- the shell's life ---- */
 
+static pid_t pid_of(int pidfd) {
+        _cleanup_(freep) char *text = NULL;
+        const char *line;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+        if (pidfd < 0 || read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0)
+                return -1;
+        line = strstr(text, "\nPid:");
+        return line ? atoi(line + 5) : -1;
+}
+
+/* Of the shell and the children that it waited for, in the kernel's clock ticks. */
+double session_cpu_since(struct session *s) {
+        _cleanup_(freep) char *text = NULL;
+        unsigned long user, system;
+        long child_user, child_system;
+        double now, before = s->cpu_ms;
+        const char *rest;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", s->pid);
+        if (s->pid <= 0 || read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0 || !(rest = strrchr(text, ')')) ||
+            sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user,
+                   &child_system) != 4)
+                return 0;
+        now = (double) (user + system + (unsigned long) child_user + (unsigned long) child_system) * 1000 /
+              (double) sysconf(_SC_CLK_TCK);
+        s->cpu_ms = now;
+        return now > before ? now - before : 0;
+}
+
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
@@ -242,6 +283,9 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 break;
         case INIT_SHELL:
                 s->shell_runs = true;
+                s->pid = pid_of(fd);
+                s->cpu_ms = 0;
+                closep(&fd);
                 if (!s->opened)
                         s->in.opened(s->in.user);
                 s->opened = true;
@@ -249,6 +293,12 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 break;
         case INIT_NO_SHELL:
                 shell_gone(s, message->value);
+                break;
+        case INIT_TERMINAL:
+                attach_opened(s, fd);
+                break;
+        case INIT_DETACHED:
+                attach_ended(s, message->value);
                 break;
         default:
                 closep(&fd);
@@ -265,6 +315,7 @@ static void on_box_done(void *user, struct run *box) {
         s->over = true;
         listen_to(s);
         forget_shell(s);
+        attach_ended(s, 0);
         while (s->now || s->queue) {
                 struct command *c = s->now;
 
@@ -294,8 +345,15 @@ void session_next(struct session *s) {
         struct verdict v;
 
         timer_clear(s->loop, &s->idle);
-        if (s->now || s->asking || !s->shell_runs || s->over)
+        if (s->now || s->asking || !s->shell_runs || s->over || s->attach == ATTACH_ON)
                 return;
+        if (s->attach == ATTACH_WANTED) {
+                if (s->dirty || !s->state)
+                        session_ask(s);
+                else
+                        attach_begin(s);
+                return;
+        }
         if (!c) {
                 if (s->told)
                         session_ask(s);
@@ -388,7 +446,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
 
         if (!s)
                 return error_oom(err);
-        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}};
+        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}, .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
         for (int i = 0; i < 3; i++)
@@ -421,6 +479,7 @@ void session_free(struct session *s) {
                 command_free(s->queue);
                 s->queue = next;
         }
+        attach_free(s);
         late_free_all(s);
         channel_done(&s->channel);
         for (size_t i = 0; i < s->n_history; i++)

@@ -47,6 +47,11 @@ void session_cancel(struct session *s, struct command *command, enum hutch_kill_
 /* Asks for the state of the shell; nothing may run. `told` gets it, or NULL if the shell could not tell. */
 int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user);
 
+/* Starts a shell for a person, with the state of the session's own, which gets its state back when it ends; commands
+ * wait meanwhile. `attached` gets the terminal's other side, -1 if it cannot be had; `detached` the exit status. */
+int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
+                   void *user);
+
 /* How many processes there are beside init and the shell, and what background jobs said since, apart by run. */
 bool session_is_idle(const struct session *s);
 const struct buf *session_late_output(const struct session *s);

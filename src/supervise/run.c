@@ -139,7 +139,10 @@ static void on_control(void *data, uint32_t events _unused_) {
         }
         switch (message.event) {
         case INIT_TERMINAL:
-                start_screen(run, take_fd(&master));
+                if (run->in.message)
+                        run->in.message(run->in.user, &message, take_fd(&master));
+                else
+                        start_screen(run, take_fd(&master));
                 break;
         case INIT_STOPPED:
                 if (run->in.stopped)
@@ -152,6 +155,7 @@ static void on_control(void *data, uint32_t events _unused_) {
         case INIT_READY:
         case INIT_SHELL:
         case INIT_NO_SHELL:
+        case INIT_DETACHED:
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;

@@ -282,6 +282,30 @@ int warden_client_end(int warden, uint32_t session) {
         return 0;
 }
 
+int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err) {
+        struct warden_session_request request = {.request = WARDEN_ATTACH, .session = session};
+        _cleanup_(closep) int ours = -1, theirs = -1, master = -1;
+        struct warden_opened answer;
+        int ends[2], r;
+
+        r = open_reply(ends, err);
+        if (r < 0)
+                return r;
+        ours = ends[0];
+        theirs = ends[1];
+        if (message_send(warden, &request, sizeof(request), &theirs, 1) < 0)
+                return warden_gone(err);
+        closep(&theirs);
+        r = read_reply(ours, WARDEN_ATTACHED, &answer, sizeof(answer), &master, 1, err);
+        if (r >= 0 && master < 0)
+                return warden_gone(err);
+        if (r < 0)
+                return r;
+        *ret_socket = take_fd(&ours);
+        *ret_master = take_fd(&master);
+        return 0;
+}
+
 int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held) {
         struct warden_keep request = {.request = WARDEN_KEEP, .idle_ms = idle_ms};
 

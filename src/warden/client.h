@@ -43,6 +43,8 @@ int warden_client_command(int warden, uint32_t session, const struct client_comm
 int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *ret_len, char **ret_late,
                         size_t *ret_late_len, struct hutch_error *err);
 int warden_client_end(int warden, uint32_t session); /* and waits until it is over */
+/* *ret_socket: brings the outcome; *ret_master: of the terminal. */
+int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err);
 int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held);
 
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err);

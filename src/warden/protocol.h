@@ -15,6 +15,7 @@ enum warden_request {
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
+        WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
         WARDEN_KEEP,    /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
 
@@ -50,6 +51,7 @@ enum warden_reply {
         WARDEN_STDERR = 2,
         WARDEN_OUTCOME = 3, /* struct warden_outcome; the last one */
         WARDEN_PROBES = 4,  /* struct warden_probes */
+        WARDEN_ATTACHED = 7, /* struct warden_opened; fds: the other side of its terminal */
         WARDEN_OPENED = 5,  /* struct warden_opened */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
 };

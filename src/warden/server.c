@@ -186,6 +186,8 @@ static void obey(struct warden *w, const union message *m, size_t n, int fds[8])
                 sessions_state(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_END && n == sizeof(m->session))
                 sessions_end(w->sessions, &m->session, fds);
+        else if (m->type == WARDEN_ATTACH && n == sizeof(m->session))
+                sessions_attach(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_KEEP && n == sizeof(m->keep))
                 keep(w, &m->keep, fds);
 }
@@ -377,8 +379,10 @@ int warden_serve(int socket) {
                 w.clients = c->next;
                 client_free(c);
         }
-        remove_folder(&w);
         sessions_free(w.sessions);
+        remove_folder(&w);
+        closep(&w.listener);
+        closep(&w.held); /* before those who wait for the end hear of it */
         while (w.peers) {
                 struct peer *next = w.peers->next;
 

@@ -22,6 +22,7 @@ struct served { /* a session */
         struct watch *on_socket;
         int asked; /* socket of who asked for the state, -1 if nobody */
         int ender; /* socket of who ended it */
+        int guest; /* socket of who sits at a shell of it */
         bool detached, over;
         struct plan *plan;
         char layers[1024];
@@ -76,6 +77,7 @@ static void served_free(struct served *v) {
         closep(&v->socket);
         closep(&v->asked);
         closep(&v->ender);
+        closep(&v->guest);
         plan_free(v->plan);
         free(v);
 }
@@ -169,7 +171,7 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
 
         if (!v)
                 return;
-        *v = (struct served){.all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1};
+        *v = (struct served){.all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1, .guest = -1};
         memcpy(v->layers, request->layers, sizeof(v->layers) - 1);
         r = memfd_plan(fds[1], &v->plan);
         if (r >= 0 && request->modes[0])
@@ -335,6 +337,38 @@ void sessions_end(struct sessions *all, const struct warden_session_request *req
         v->ender = take_fd(&fds[0]); /* closed when it is over */
         v->over = true;
         later(all);
+}
+
+static void on_attached(void *user, int master) {
+        struct served *v = user;
+        struct warden_opened reply = {.reply = WARDEN_ATTACHED, .session = v->id};
+
+        message_send(v->guest, &reply, sizeof(reply), &master, 1);
+        closep(&master); /* the guest's is the only one: without it the shell is hung up on */
+}
+
+static void on_detached(void *user, int status) {
+        struct served *v = user;
+        struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = {.exit_code = status}};
+
+        message_send(v->guest, &reply, sizeof(reply), NULL, 0);
+        closep(&v->guest);
+}
+
+void sessions_attach(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+        struct hutch_error err;
+
+        if (!v)
+                return;
+        if (v->guest >= 0) {
+                error_set(&err, HUTCH_E_IO, EBUSY, "somebody sits in the session already");
+                send_error(fds[0], &err);
+                return;
+        }
+        v->guest = take_fd(&fds[0]);
+        if (session_attach(v->session, on_attached, on_detached, v) < 0)
+                on_detached(v, 125);
 }
 
 void sessions_detach(struct sessions *all) {

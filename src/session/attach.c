@@ -1,0 +1,109 @@
+/* A person in a session: one more shell in the box, at a terminal, that begins with the state of the session's own. What
+ * it tells when it ends becomes the state of the session's shell, which is started again with it. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "../base/io.h"
+#include "../base/macro.h"
+
+#define HEARD_MOST (64u << 20)
+
+static void listen_to(struct session *s) {
+        ssize_t n;
+
+        while (s->attach_heard.len < HEARD_MOST && buf_reserve(&s->attach_heard, 65536) &&
+               (n = read(s->attach_answers, s->attach_heard.data + s->attach_heard.len, 65536)) > 0)
+                s->attach_heard.len += (size_t) n;
+}
+
+/* Also its end: it is not waited for, the shell's own is. */
+static void on_answers(void *data, uint32_t events) {
+        struct session *s = data;
+
+        listen_to(s);
+        if (events & EPOLLHUP)
+                watch_remove(&s->on_attach_answers);
+}
+
+int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
+                   void *user) {
+        if (s->over)
+                return -EPIPE;
+        if (s->attach != ATTACH_NONE)
+                return -EBUSY;
+        s->attach = ATTACH_WANTED;
+        s->attached = attached;
+        s->detached = detached;
+        s->attach_user = user;
+        session_next(s);
+        return 0;
+}
+
+/* What a shell at a terminal begins with: the state, and what makes it pleasant. */
+static int put_beginning(struct session *s) {
+        _cleanup_(buf_done) struct buf text = {0};
+        int r;
+
+        buf_puts(&text, ". " SHELL_CHANNEL "/prelude\n");
+        buf_puts(&text, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\nunset -f exit\nunset HISTFILE\n");
+        if (s->kind->answers != 9) {
+                session_put_history(s, &text, 0);
+                buf_puts(&text, "PS1='\\u@\\h:\\w\\$ ' PS2='> '\nset -o history\n");
+        } else
+                buf_puts(&text, "PS1='$ ' PS2='> '\n");
+        r = channel_put(&s->channel, "state", s->state, s->state_len);
+        return text.oom ? -ENOMEM : r < 0 ? r : channel_put(&s->channel, "attach", text.data, text.len);
+}
+
+void attach_begin(struct session *s) {
+        _cleanup_(closep) int answers = -1;
+        int ends[2], r;
+
+        r = put_beginning(s);
+        if (r >= 0 && pipe2(ends, O_CLOEXEC) < 0)
+                r = -errno;
+        if (r >= 0) {
+                s->attach_answers = ends[0];
+                answers = ends[1];
+                fd_set_nonblocking(s->attach_answers);
+                r = loop_watch(s->loop, s->attach_answers, EPOLLIN, on_answers, s, &s->on_attach_answers);
+        }
+        if (r >= 0) {
+                r = run_order(s->box, ORDER_ATTACH, s->kind->answers, &answers, 1);
+        }
+        s->attach = ATTACH_ON;
+        if (r < 0)
+                attach_ended(s, 125 << 8);
+}
+
+void attach_opened(struct session *s, int master) {
+        s->attached(s->attach_user, master);
+}
+
+void attach_ended(struct session *s, int status) {
+        const uint8_t *end;
+
+        if (s->attach != ATTACH_ON)
+                return;
+        listen_to(s);
+        end = s->attach_heard.len ? memchr(s->attach_heard.data, 0, s->attach_heard.len) : NULL;
+        if (end && s->attach_heard.data[0] == 'D') {
+                session_take_state(s, (const char *) s->attach_heard.data + 1, (size_t) (end - s->attach_heard.data) - 1);
+                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0); /* it comes back with that */
+                s->shell_runs = false;
+        }
+        attach_free(s);
+        s->attach = ATTACH_NONE;
+        s->detached(s->attach_user, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        session_next(s);
+}
+
+void attach_free(struct session *s) {
+        watch_remove(&s->on_attach_answers);
+        closep(&s->attach_answers);
+        buf_done(&s->attach_heard);
+}
