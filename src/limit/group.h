@@ -18,6 +18,10 @@ enum hutch_kill_reason group_check(struct group *group);
 /* What the whole box used; 0 where the group cannot tell. */
 void group_usage(struct group *group, double *ret_cpu_ms, uint64_t *ret_peak_memory);
 
+/* How long something in the box had to wait for memory (to be freed, within its limit) and for a processor; 0 where
+ * the kernel does not tell. */
+void group_waits(struct group *group, uint64_t *ret_memory_ms, uint64_t *ret_cpu_ms);
+
 void group_free(struct group *group);
 
 /* Its parts: a folder with files to write numbers into, whichever version. */
