@@ -19,6 +19,22 @@ struct result {
 static const char *const reasons[] = {NULL,     "timeout", "memory", "cpu",    "pids",
                                       "output", "disk",    "signal", "policy", "cancelled"};
 
+/* Waiting is worth a word when a limit that was asked for made the run clearly longer. */
+static int add_waits(const struct plan *plan, const struct outcome *o, char ***notices) {
+        const struct {
+                uint64_t limit, ms;
+                const char *what;
+        } waits[] = {{plan->memory, o->waited_ms[WAITED_MEMORY], "for memory to be freed: --memory is tight for it"},
+                     {plan->cpu_percent, o->waited_ms[WAITED_CPU], "for a processor: --cpu is tight for it"}};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(waits); i++)
+                if (waits[i].limit && waits[i].ms >= 500 && (double) waits[i].ms >= o->duration_ms / 10)
+                        r = strv_pushf(notices, "the box waited %llu ms of its %.0f ms %s",
+                                       (unsigned long long) waits[i].ms, o->duration_ms, waits[i].what);
+        return r;
+}
+
 int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
                struct hutch_result **ret) {
         struct result *r = calloc(1, sizeof(*r));
@@ -36,6 +52,8 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
                                           .peak_memory_bytes = outcome->peak_memory,
                                           .error = outcome->error};
         failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
+        if (failed >= 0 && plan)
+                failed = add_waits(plan, outcome, &r->notices);
         r->backend = strdup(plan ? plan->backend : "");
         for (int i = 1; i < 3; i++) {
                 r->public.output_len[i] = output[i].len;

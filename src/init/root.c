@@ -219,10 +219,20 @@ static int attach_bind(struct builder *b, const struct step *s, int prepared, st
         return r < 0 ? setup_error(err, r, "attach", s->source) : 0;
 }
 
+/* Of the box's own file systems. With a limit: a little more room than that, so that init sees it passed. */
+static void tmpfs_options(const struct plan *plan, unsigned mode, char *ret, size_t room) {
+        int n = snprintf(ret, room, "mode=%o", mode);
+
+        if (plan->disk)
+                snprintf(ret + n, room - (size_t) n, ",size=%llu,nr_inodes=%llu",
+                         (unsigned long long) plan->disk + DISK_SLACK,
+                         (unsigned long long) plan->disk / 4096 + DISK_SLACK / 512);
+}
+
 /* The folder that holds a layer's upper and work: on disk, made by the warden; or in memory. */
 static int open_layer(struct builder *b, const struct step *s, int prepared, int *ret) {
         _cleanup_(closep) int place = -1, folder = -1;
-        char name[32];
+        char name[32], options[96];
         int r;
 
         if (prepared >= 0) {
@@ -236,9 +246,10 @@ static int open_layer(struct builder *b, const struct step *s, int prepared, int
                 return *ret < 0 ? *ret : 0;
         }
         snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
+        tmpfs_options(b->in->plan, 0700, options, sizeof(options));
         r = park(b, -1, &place);
         if (r >= 0)
-                r = b->ops->attach_new("tmpfs", "mode=700", place, MOUNT_NODEV);
+                r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
         if (r < 0)
                 return r;
         folder = open_in_root(b, name);
@@ -556,11 +567,7 @@ int init_build_root(const struct init_input *in, struct hutch_error *err) {
         r = open_sources(&b);
         if (r < 0)
                 return error_oom(err);
-        snprintf(options, sizeof(options), "mode=755");
-        if (in->plan->disk) /* a little more, so that init sees the limit passed */
-                snprintf(options, sizeof(options), "mode=755,size=%llu,nr_inodes=%llu",
-                         (unsigned long long) in->plan->disk + DISK_SLACK,
-                         (unsigned long long) in->plan->disk / 4096 + DISK_SLACK / 512);
+        tmpfs_options(in->plan, 0755, options, sizeof(options));
         r = b.ops->make_root(options, &b.root);
         if (r >= 0 && fstat(b.root, &st) < 0)
                 r = -errno;

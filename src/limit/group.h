@@ -32,6 +32,9 @@ struct group_folder {
 
 int group_folder_make(struct group_folder *f, const char *parent, struct hutch_error *err);
 void group_folder_remove(struct group_folder *f);
+/* In one write or not at all: the kernel takes each write() for a whole value, and the first digits of a pid are
+ * somebody else's. */
+int group_write_text(int dir, const char *file, const char *text);
 int group_write(const struct group_folder *f, const char *file, const char *format, ...) _printf_(3, 4);
 /* The number in a file, or behind a key of it. */
 bool group_read(const struct group_folder *f, const char *file, const char *key, uint64_t *ret);

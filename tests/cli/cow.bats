@@ -402,6 +402,41 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
+# A row: options, shell text, how it ends. What fills the layer waits at the end to be stopped, and has little to fill it with.
+@test "--disk: a layer in memory has a wall, one on disk is watched, and the report says which" {
+        fills() {
+                local words out status=0
+                eval "words=($1)"
+                out=$(hutch --workspace cow --json --disk 16M --timeout 60s "${words[@]}" -c "$2" 2>/dev/null) || status=$?
+                [ "$(field "$out" '[.exit_code,.kill_reason,.enforced.disk]|join(" ")')" = "$3" ] && [ $status -eq "${3%% *}" ] || differs "[$1] $2: $out"
+        }
+        each '
+--ephemeral      | head -c 40M /dev/zero >big; sleep 30                                     | 137 disk enforced
+--ephemeral      | head -c 10M /dev/zero >big; head -c 10M /dev/zero >/tmp/big; sleep 30    | 137 disk enforced
+--ephemeral      | head -c 8M /dev/zero >big                                                | 0  enforced
+--allow-degraded | head -c 40M /dev/zero >big; sleep 30                                     | 137 disk degraded
+--allow-degraded | mkdir -p d/e; head -c 40M /dev/zero >d/e/big; chmod 0 d/e d; sleep 30    | 137 disk degraded
+--allow-degraded | head -c 8M /dev/zero >big; for i in 1 2 3 4; do ln big big$i; done; sleep 1 | 0  degraded
+' fills
+        refused "--workspace cow --disk 16M | --ephemeral keeps them in memory, behind a wall"
+        watched() { pgrep -u "$(id -u)" -x hutch-meter >/dev/null; }
+        await_watch() { # await_watch yes|no
+                for _ in {1..400}; do
+                        if watched; then [ "$1" = no ] || return 0; else [ "$1" = yes ] || return 0; fi
+                        sleep 0.05
+                done
+                return 1
+        }
+        await_watch no || differs "a watch outlives its box"
+        "$HUTCH_BUILD/hutch" --workspace cow --disk 16M --allow-degraded sleep "$NAP" &
+        await_watch yes || differs "nobody watches"
+        kill -9 $!
+        await_watch no || differs "a watch outlives hutch"
+        gone "sleep $NAP"
+        untouched
+        agree
+}
+
 @test "git in a cow box" {
         need git
         export GIT_OPTIONAL_LOCKS=0 # or `git status` on the host writes the index, which is a conflict then
