@@ -218,11 +218,9 @@ int meter_read(struct meter *m, uint64_t *ret) {
         struct report report;
         ssize_t n;
 
-        do
-                n = recv(m->fd, &report, sizeof(report), MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return -errno;
+        n = recv(m->fd, &report, sizeof(report), MSG_DONTWAIT);
+        if (n < 0) /* for the moment: the next one comes, or the end */
+                return -EAGAIN;
         if (n != sizeof(report))
                 return -EPIPE;
         *ret = report.bytes;

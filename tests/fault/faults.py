@@ -39,7 +39,8 @@ ERRORS = {
 # These cannot fail, or not with arguments that hutch gives them; failing kill(2) would leave what nothing could end.
 NEVER = {"getpid", "gettid", "getppid", "geteuid", "getegid", "getuid", "getgid", "umask", "uname", "exit_group", "exit", "rt_sigprocmask",
          "rt_sigaction", "rt_sigreturn", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "munmap", "kill", "pause",
-         "pidfd_send_signal", "restart_syscall", "clock_nanosleep", "futex", "madvise", "sched_yield", "tgkill"}
+         "pidfd_send_signal", "restart_syscall", "clock_nanosleep", "futex", "madvise", "sched_yield", "tgkill",
+         "rt_sigtimedwait"}
 OFTEN = {"close": 2, "read": 6, "prctl": 6}  # so many first and last ones in one process; those between say nothing new
 
 # The warden's first look tells it whether a person started it; no socket of ours makes it fail.
@@ -62,7 +63,7 @@ VARIANTS = [
     Variant("hutch run", lambda p: p.hutch()),
     Variant("hutch run with limits", lambda p: p.hutch("--json", "--stdin", str(p.path / "stdin"), *limits()),
             ("hutch", "helper", "target"), json=True),
-    Variant("hutch run with layers", lambda p: p.hutch("--workspace", "cow"), ("hutch", "init") if LONG else ("hutch",),
+    Variant("hutch run with layers", lambda p: p.hutch("--workspace", "cow", "--disk", "64M", "--allow-degraded"), ("hutch", "init") if LONG else ("hutch",),
             start_only=True),  # what comes after it is a review, see src/review
     Variant("libhutch", lambda p: p.host(["once"]), ("host program", "spawner", "warden")),
 ]
