@@ -6,6 +6,7 @@ walls, to the letter, as it did without a fault). After each nothing is left."""
 import collections
 import json
 import os
+import re
 
 import world
 from world import TOOLS, LONG, ROOT, complaint
@@ -45,6 +46,9 @@ OFTEN = {"close": 2, "read": 6, "prctl": 6}  # so many first and last ones in on
 
 # The warden's first look tells it whether a person started it; no socket of ours makes it fail.
 EXEMPT = {("warden", "getsockopt", 1)}
+
+
+ENDS_WITH_KEYS = re.compile(r"another box: \['-mount: /proc/(keys|key-users) of tmpfs [^']*'\]$")
 
 
 class Variant:
@@ -196,6 +200,10 @@ def try_point(place, task):
         # A crowded machine is not a hang: once more.
         if not run.hang and verdict != "missed":
             break
+    # A kernel that says it has no /proc/keys is believed: there is nothing to cover then, and that it lied no other call would tell.
+    # (tests/escape/proc_keys.c tries whether what is there is covered.)
+    if call == "openat2" and error == "ENOENT" and ENDS_WITH_KEYS.search(verdict):
+        verdict = "tolerated"
     # Landlock stands where the kernel has it: one that says it has none is believed.
     if call == "landlock_create_ruleset" and nth == 1 and "Landlock domains: 1" in verdict:
         verdict = "tolerated"
