@@ -27,8 +27,9 @@ enum {
         STEP_WRITABLE = 1 << 0,
         STEP_DEVICES = 1 << 1, /* device nodes work */
         STEP_NOEXEC = 1 << 2,
-        STEP_GRANTED = 1 << 3, /* a person's path: seen with the owner's eyes where the caller is root */
-        STEP_REPLACE = 1 << 4, /* skipped where dest does not exist: a file put over one of the host's */
+        STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
+        STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
+        STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
 };
 
 struct step {

@@ -16,6 +16,7 @@ struct outcome { /* the result before it becomes a hutch_result */
         double duration_ms, cpu_ms;
         uint64_t peak_memory;
         struct hutch_error error;
+        char notices[1024]; /* one a line */
 };
 
 struct run_stream {
