@@ -87,6 +87,9 @@ int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
 /* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
 int plan_add_below(struct plan *plan, unsigned layer, const char *folder);
 
+/* Gives the layers other numbers, out of n: those of a box that was made before. */
+void plan_renumber_layers(struct plan *plan, const unsigned *numbers, unsigned n);
+
 /* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
 size_t plan_n_below(const struct plan *plan, const struct step *before);
 
