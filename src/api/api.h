@@ -44,6 +44,11 @@ struct tracked {
 int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
                struct hutch_result **ret);
 
+/* The layers of a box: before a run, after it, and after one that never was. */
+int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err);
+int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
+void layers_forget(hutch_box *box);
+
 int context_probe(hutch_context *context, struct probes *ret, struct hutch_error *err);
 
 /* Whether the namespace backend can be had, and if not what is in its way. */

@@ -54,6 +54,8 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
         failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
         if (failed >= 0 && plan)
                 failed = add_waits(plan, outcome, &r->notices);
+        for (const char *line = outcome->notices; failed >= 0 && *line; line += strcspn(line, "\n") + 1)
+                failed = strv_pushf(&r->notices, "%.*s", (int) strcspn(line, "\n"), line);
         r->backend = strdup(plan ? plan->backend : "");
         for (int i = 1; i < 3; i++) {
                 r->public.output_len[i] = output[i].len;

@@ -7,6 +7,7 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../layer/stack.h"
 #include "changes.h"
 
 extern char **environ;
@@ -62,6 +63,9 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         r = layer_root(environ, &root, err);
         if (r >= 0)
                 r = id ? layer_open(root, id, &review->box, err) : find_newest(root, workspace, &review->box, err);
+        /* A review works on one layer a folder. */
+        if (r >= 0)
+                r = stack_squash(review->box, err);
         /* A box whose folder is gone has nothing to show, but can be discarded by its name. */
         if (r >= 0) {
                 r = changes_read(review->box, &review->changes, err);
@@ -282,5 +286,7 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
                 see(user, &info);
                 changes_done(&changes);
         }
+        if (r >= 0)
+                layer_sweep_shared(root);
         return r;
 }

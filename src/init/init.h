@@ -34,6 +34,7 @@ enum init_event {
         INIT_TERMINAL, /* with the master of the box's terminal */
         INIT_STOPPED,  /* .value is the signal */
         INIT_LIMIT,    /* .value is the kill reason; the box is to be ended */
+        INIT_NOTICE,   /* .error.message is what a person should know */
 };
 
 struct init_message {
@@ -56,6 +57,9 @@ struct warden_message {
         enum warden_order order;
         int value;
 };
+
+/* Something that turned out while the box was built, for the result's notices. */
+void init_tell(const struct init_input *in, const char *format, ...) _printf_(2, 3);
 
 void init_run(const struct init_input *in) _noreturn_;
 

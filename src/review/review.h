@@ -112,5 +112,11 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
 /* Removes changes from the upper, `paths` as above: the box then sees the host's files there. */
 int review_discard(const struct review_pair *pair, int layer, char *const *paths, struct hutch_error *err);
 
+/* Makes the folder `name` in `dir` of several uppers, the topmost first: one upper that shows the same over any host
+ * folder. Folders are made anew, with their modes, times and attributes; all else are hard links, so neither the uppers
+ * nor the new folder may be written in afterwards: a box that goes on gets a fresh upper over it. The uppers must rest,
+ * and lie on the file system of `dir`. Any depth, any names, any modes. */
+int review_merge(const int *uppers, size_t n, int dir, const char *name, struct hutch_error *err);
+
 /* Removes a folder that a box has written in, and all beneath it: any depth, any names, any modes. */
 int review_remove_tree(int dir, const char *name, struct hutch_error *err);

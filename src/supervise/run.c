@@ -130,6 +130,18 @@ static void check_over(struct run *run) {
                 run->in.done(run->in.user, run);
 }
 
+/* What does not fit is left out. */
+static void note(struct run *run, const char *text) {
+        char *notices = run->outcome.notices;
+        size_t used = strlen(notices), more = strlen(text);
+
+        if (used + more + 2 > sizeof(run->outcome.notices))
+                return;
+        for (size_t i = 0; i < more; i++)
+                notices[used + i] = text[i] == '\n' ? '?' : text[i];
+        memcpy(notices + used + more, "\n", 2);
+}
+
 static void start_screen(struct run *run, int master);
 static void end_by_limit(struct run *run, enum hutch_kill_reason reason);
 
@@ -156,6 +168,9 @@ static void on_control(void *data, uint32_t events _unused_) {
         case INIT_LIMIT:
                 run->outcome.peak_memory = message.peak_memory;
                 end_by_limit(run, (enum hutch_kill_reason) message.value);
+                break;
+        case INIT_NOTICE:
+                note(run, message.error.message);
                 break;
         case INIT_FAILED:
         case INIT_EXITED:

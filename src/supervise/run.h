@@ -19,6 +19,7 @@ struct outcome { /* the result before it becomes a hutch_result */
         uint64_t peak_memory;
         uint64_t waited_ms[2]; /* for what its limits kept from it, where a control group can tell */
         struct hutch_error error;
+        char notices[1024]; /* one a line */
 };
 
 struct run_stream {
