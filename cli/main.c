@@ -35,7 +35,7 @@ static int check_options(const struct cli *cli) {
                 {"force", "apply", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
                 {"box", "diff apply discard", cli->box != NULL},
-                {"json", "run explain doctor", cli->json},
+                {"json", "run explain doctor diff", cli->json},
         };
 
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)

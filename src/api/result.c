@@ -7,6 +7,7 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 #include "api.h"
+#include "json.h"
 
 struct result {
         struct hutch_result public; /* first: what the caller holds */
@@ -127,20 +128,11 @@ static json_t *strings_json(const char *const *v) {
         return a;
 }
 
-/* A path of the box: text where it is UTF-8, else {"base64": …}. */
 static json_t *paths_json(const char *const *v) {
         json_t *a = json_array();
 
-        for (; v && *v; v++) {
-                _cleanup_(buf_done) struct buf b = {0};
-
-                if (text_is_utf8(*v, strlen(*v))) {
-                        json_array_append_new(a, json_string(*v));
-                        continue;
-                }
-                text_put_base64(&b, *v, strlen(*v));
-                json_array_append_new(a, json_pack("{s:s%}", "base64", (const char *) b.data, b.len));
-        }
+        for (; v && *v; v++)
+                json_array_append_new(a, json_bytes(*v, strlen(*v)));
         return a;
 }
 
@@ -191,7 +183,7 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
 
         root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:[], "
                          "s:[], s:o, s:s, s:o, "
-                         "s:o, s:o}",
+                         "s:o, s:o, s:s?}",
                          "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
                          "stdout", out, "stderr", error, "encoding", "stdout", out_encoding, "stderr", err_encoding,
                          "truncated", "stdout", (json_int_t) r->output_dropped[1], "stderr",
@@ -199,7 +191,8 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
                          rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
                          r->killed, "kill_reason", reasons[r->kill_reason], "changes", changes_json(r), "output_files",
                          "published", "findings", "denials", denials_json(r), "backend", r->backend, "enforced",
-                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error));
+                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error), "box",
+                         r->box_id);
         *ret = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
         json_decref(root);
         return *ret ? 0 : error_oom(err);

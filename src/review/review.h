@@ -62,9 +62,13 @@ struct diff_options {
         bool clean;         /* for a terminal: show what it would obey instead of passing it on */
         unsigned context;   /* lines around a change; git's default is 3 */
         uint64_t most_size; /* files above are named with their sizes only; 0: 4 MiB */
+        const char *folder; /* put before the path where it is shown, or NULL */
 };
 
-/* Appends one change as git would write it. */
+/* What a diff could show. */
+enum diff_form { DIFF_TEXT, DIFF_BINARY, DIFF_LARGE, DIFF_WORDS };
+
+/* Appends one change as git would write it. An enum diff_form, or -errno. */
 int review_diff(const struct review_pair *pair, const struct change *change, const struct diff_options *options,
                 struct buf *out, struct hutch_error *err);
 
