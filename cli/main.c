@@ -35,7 +35,7 @@ static int check_options(const struct cli *cli) {
                 {"force", "apply", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
                 {"box", "diff apply discard", cli->box != NULL},
-                {"json", "run explain doctor session shell", cli->json},
+                {"json", "run explain doctor diff session shell", cli->json},
                 {"shell", "session shell", cli->shell != NULL},
                 {"idle-timeout", "session", cli->idle_timeout != NULL},
                 {"discard", "session", cli->discard},

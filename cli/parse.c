@@ -234,6 +234,11 @@ int cli_parse(int argc, char **argv, struct cli *cli) {
         for (int i = 1; i < argc; i++) {
                 const char *word = argv[i];
 
+                if (!strcmp(word, "--") && verb_taken && find(reviewing, COUNT(reviewing), cli->verb)) {
+                        while (++i < argc)
+                                argv[1 + n_paths++] = argv[i];
+                        break;
+                }
                 if (!strcmp(word, "--")) {
                         if (i + 1 < argc)
                                 cli->argv = (const char *const *) argv + i + 1;

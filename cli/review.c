@@ -1,6 +1,7 @@
 /* hutch boxes, diff, apply, discard: what boxes left, shown, taken or dropped. */
 #include "cli.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,13 +12,14 @@
 
 static const char letters[] = {[HUTCH_CREATED] = 'A', [HUTCH_MODIFIED] = 'M', [HUTCH_DELETED] = 'D'};
 
-/* A path without anything that a terminal would obey. */
+/* A path as git shows it. */
 static void put_path(FILE *to, const char *path) {
-        for (const unsigned char *p = (const unsigned char *) path; *p; p++)
-                if (*p < 0x20 || *p == 0x7f || (*p >= 0x80 && *p < 0xa0))
-                        fprintf(to, "\\x%02x", *p);
-                else
-                        fputc(*p, to);
+        char *text;
+
+        if (hutch_quote_path(path, &text) < 0)
+                return;
+        fputs(text, to);
+        free(text);
 }
 
 static const char *age_of(uint64_t created, char *text, size_t room) {
@@ -78,35 +80,21 @@ static int open_review(const struct cli *cli, hutch_review **ret) {
         return 0;
 }
 
-/* Whether a change lies at or beneath one of the paths of the command line. */
-static bool is_chosen(const struct cli *cli, const char *path) {
-        if (!cli->paths)
-                return true;
-        for (const char *const *p = cli->paths; *p; p++) {
-                char *absolute = NULL, *parent;
-                size_t n;
-                bool hit;
+/* Whether each path of the command line chooses something. */
+static int check_paths(const struct cli *cli, const hutch_review *review) {
+        for (const char *const *p = cli->paths; p && *p; p++) {
+                const char *one[] = {*p, NULL};
+                hutch_change change;
+                bool found = false;
 
-                if ((*p)[0] == '/')
-                        absolute = strdup(*p);
-                else {
-                        parent = getcwd(NULL, 0);
-                        if (!parent ||
-                            asprintf(&absolute, "%s/%s", parent, (*p)[0] == '.' && (*p)[1] == '/' ? *p + 2 : *p) < 0)
-                                absolute = NULL;
-                        free(parent);
+                for (size_t i = 0; !found && hutch_review_change(review, i, &change); i++)
+                        found = hutch_review_chooses(review, i, one);
+                if (!found) {
+                        cli_complain("diff: nothing at %s was changed", *p);
+                        return -1;
                 }
-                if (!absolute)
-                        return false;
-                n = strlen(absolute);
-                while (n > 1 && (absolute[n - 1] == '/' || (absolute[n - 1] == '.' && absolute[n - 2] == '/')))
-                        absolute[--n] = 0;
-                hit = strncmp(path, absolute, n) == 0 && (path[n] == '/' || path[n] == 0);
-                free(absolute);
-                if (hit)
-                        return true;
         }
-        return false;
+        return 0;
 }
 
 /* ---- diff ---- */
@@ -125,7 +113,9 @@ static FILE *start_pager(pid_t *ret) {
                 close(ends[0]);
                 close(ends[1]);
                 setenv("LESS", "FRX", 0);
-                execl("/bin/sh", "sh", "-c", pager ? pager : "less", (char *) NULL);
+                execl("/bin/sh", "sh", "-c",
+                      pager ? pager : "if command -v less >/dev/null; then exec less; else exec cat; fi",
+                      (char *) NULL);
                 _exit(127);
         }
         close(ends[0]);
@@ -134,22 +124,23 @@ static FILE *start_pager(pid_t *ret) {
                 return stdout;
         }
         *ret = pid;
+        signal(SIGINT, SIG_IGN); /* it is the pager's, and hutch ends after it */
         return fdopen(ends[1], "w");
 }
 
 static int show_changes(const struct cli *cli, const hutch_review *review, FILE *to) {
-        unsigned flags = isatty(STDOUT_FILENO) ? HUTCH_DIFF_CLEAN | (getenv("NO_COLOR") ? 0 : HUTCH_DIFF_COLOUR) : 0;
+        const char *term = getenv("TERM");
+        bool plain = getenv("NO_COLOR") || !term || !strcmp(term, "dumb");
+        unsigned flags = isatty(STDOUT_FILENO) ? HUTCH_DIFF_CLEAN | (plain ? 0 : HUTCH_DIFF_COLOUR) : 0;
         hutch_change change;
-        size_t shown = 0;
 
         for (size_t i = 0; hutch_review_change(review, i, &change); i++) {
                 hutch_error err = {0};
                 char *text;
                 size_t len;
 
-                if (!is_chosen(cli, change.path))
+                if (!hutch_review_chooses(review, i, cli->paths))
                         continue;
-                shown++;
                 if (cli->name_only) {
                         put_path(to, change.short_path);
                         fputc('\n', to);
@@ -172,27 +163,46 @@ static int show_changes(const struct cli *cli, const hutch_review *review, FILE 
                 fwrite(text, 1, len, to);
                 free(text);
         }
-        if (shown == 0 && cli->paths) {
-                cli_complain("diff: nothing at %s was changed", cli->paths[0]);
-                return EXIT_HUTCH;
-        }
         return 0;
 }
 
-int cli_diff(struct cli *cli) {
-        hutch_review *review;
-        pid_t pager;
-        FILE *to;
-        int status;
+static int show_json(const struct cli *cli, const hutch_review *review) {
+        hutch_error err = {0};
+        char *text;
 
-        if (open_review(cli, &review) < 0)
+        if (hutch_review_to_json(review, cli->paths, &text, &err) < 0) {
+                cli_complain("%s", err.message);
                 return EXIT_HUTCH;
-        to = start_pager(&pager);
-        status = to ? show_changes(cli, review, to) : EXIT_HUTCH;
+        }
+        puts(text);
+        free(text);
+        return 0;
+}
+
+static int show_paged(const struct cli *cli, const hutch_review *review) {
+        pid_t pager;
+        FILE *to = start_pager(&pager);
+        int status = to ? show_changes(cli, review, to) : EXIT_HUTCH;
+
         if (to && to != stdout)
                 fclose(to);
         if (pager > 0)
                 waitpid(pager, NULL, 0);
+        return status;
+}
+
+int cli_diff(struct cli *cli) {
+        hutch_review *review;
+        int status;
+
+        if (open_review(cli, &review) < 0)
+                return EXIT_HUTCH;
+        if (check_paths(cli, review) < 0)
+                status = EXIT_HUTCH;
+        else if (cli->json)
+                status = show_json(cli, review);
+        else
+                status = show_paged(cli, review);
         hutch_review_close(review);
         return status;
 }

@@ -333,7 +333,7 @@ typedef enum hutch_change_kind { HUTCH_CREATED, HUTCH_MODIFIED, HUTCH_DELETED } 
 typedef struct hutch_change {
         hutch_change_kind kind;
         const char *path;       /* of the host file that it would change */
-        const char *short_path; /* the same, seen from the folder that was copy-on-write */
+        const char *short_path; /* the same, seen from the folder that was copy-on-write, if there was only one */
         uint64_t old_size, new_size;
         uint32_t old_mode, new_mode;
         bool is_protected; /* held back by hutch_review_apply() unless forced */
@@ -365,6 +365,17 @@ enum { HUTCH_DIFF_COLOUR = 1, HUTCH_DIFF_CLEAN = 2 };
 /* One change as a unified diff; freed with free(). CLEAN shows what a terminal would obey instead of passing it on. */
 HUTCH_EXPORT int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret,
                                    size_t *ret_len, hutch_error *err);
+
+/* Whether the paths (NULL: all) choose the change: those at one of them or beneath it. Paths are absolute, or seen from
+ * the current folder. */
+HUTCH_EXPORT bool hutch_review_chooses(const hutch_review *review, size_t index, const char *const *paths);
+
+/* The chosen changes as the JSON array that `hutch diff --json` prints; freed with free(). */
+HUTCH_EXPORT int hutch_review_to_json(const hutch_review *review, const char *const *paths, char **ret,
+                                      hutch_error *err);
+
+/* A path as git shows it: in quotes and escaped where it holds what would mislead; freed with free(). 0 or -ENOMEM. */
+HUTCH_EXPORT int hutch_quote_path(const char *path, char **ret);
 
 enum { HUTCH_APPLY_FORCE = 1 };
 

@@ -32,7 +32,8 @@ struct hutch_box {
         char *shell, *name;
         char *workspace, *box_id; /* box_id: of the layers of a named one that this process did not make */
         uint64_t idle_timeout_ms;
-        struct plan *plan;
+        struct plan *plan;  /* as it runs */
+        struct buf planned; /* encoded, before the layers' places were put in */
         int warden;         /* the socket for requests: its context's, or of the named session */
         int session_socket; /* closing it ends the session, unless it has a name */
         uint32_t session_id;
@@ -43,7 +44,6 @@ int session_box_open(hutch_box *box, struct hutch_error *err);
 int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
                     struct hutch_error *err);
 void session_box_close(hutch_box *box);
-int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
 /* Waits for a run whose socket is known to who cancels or closes. */
 int box_wait(hutch_box *box, int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err);
@@ -64,6 +64,11 @@ struct tracked {
 
 int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
                struct hutch_result **ret);
+
+/* The layers of a box: before a run, after it, and after one that never was. */
+int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err);
+int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
+void layers_forget(hutch_box *box);
 
 int context_probe(hutch_context *context, struct probes *ret, struct hutch_error *err);
 

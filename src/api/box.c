@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../supervise/foreground.h"
 #include "../warden/client.h"
-#include "changes.h"
+#include "api.h"
 
 extern char **environ;
 
@@ -137,6 +137,7 @@ void hutch_box_close(hutch_box *box) {
                 hutch_context_free(box->context);
         policy_free(box->policy);
         plan_free(box->plan);
+        buf_done(&box->planned);
         free(box->shell);
         free(box->name);
         free(box->workspace);
@@ -163,41 +164,6 @@ void read_streams(const struct hutch_request *request, struct buf output[3], str
         }
         ret[0].data = request->stdin_data;
         ret[0].len = request->stdin_len;
-}
-
-/* The folder of the box's layers, made when the first run wants it. */
-int prepare_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
-        struct layer_meta meta = {0};
-        _cleanup_(freep) char *root = NULL;
-        char real[PATH_MAX] = "";
-        int r = 0;
-
-        if (plan->n_layers == 0 || plan->ephemeral)
-                return 0;
-        if (box->layers)
-                return layer_renew(box->layers, err);
-        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
-                const struct step *s = &plan->steps[i];
-
-                if (s->kind != STEP_COW || s->text)
-                        continue;
-                r = strv_push(&meta.lowers, s->source);
-                if (r >= 0)
-                        r = strv_push(&meta.dests, s->dest);
-        }
-        meta.workspace = box->workspace ? box->workspace : real;
-        if (!box->workspace && !realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
-                meta.workspace = meta.lowers ? meta.lowers[0] : real;
-        meta.command = plan->argv[0];
-        if (r < 0)
-                r = error_oom(err);
-        else
-                r = layer_root(environ, &root, err);
-        if (r >= 0)
-                r = layer_new(root, &meta, &box->layers, err);
-        strv_free(meta.lowers);
-        strv_free(meta.dests);
-        return r;
 }
 
 static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_request *request, struct buf output[3],
@@ -258,70 +224,12 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 return session_box_run(box, request, output, ret, err);
         r = make_plan(box->policy, request, &box->context->facts, NULL, ret_plan, err);
         if (r >= 0)
-                r = prepare_layers(box, *ret_plan, err);
+                r = layers_prepare(box, *ret_plan, err);
         if (r < 0)
                 return r;
         if (box->context->kind == HUTCH_WARDEN_SELF)
                 return run_here(box, *ret_plan, request, output, ret, err);
         return run_there(box, *ret_plan, request, output, ret, err);
-}
-
-/* The place at which the command saw the layer: the last one of those that show it. */
-static const char *place_of(const struct plan *plan, size_t layer) {
-        const char *place = "";
-
-        for (size_t i = 0; i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_COW && plan->steps[i].layer == layer &&
-                    (!place[0] || path_is_beneath(plan->cwd, plan->steps[i].dest)))
-                        place = plan->steps[i].dest;
-        return place;
-}
-
-/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once. */
-static int track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
-        struct changes changes = {0};
-        struct tracked t = {0};
-        int r;
-
-        if (!box->layers)
-                return 0;
-        r = changes_read(box->layers, &changes, err);
-        if (r >= 0)
-                r = changes_record_base(&changes, err);
-        t.created = calloc(1, sizeof(char *));
-        t.modified = calloc(1, sizeof(char *));
-        t.deleted = calloc(1, sizeof(char *));
-        if (r >= 0 && (!t.created || !t.modified || !t.deleted))
-                r = error_oom(err);
-        for (size_t i = 0; r >= 0 && i < changes.n; i++) {
-                char ***lists[] = {
-                        [CHANGE_CREATED] = &t.created, [CHANGE_MODIFIED] = &t.modified, [CHANGE_DELETED] = &t.deleted};
-                const struct changed *one = &changes.items[i];
-
-                if (strv_pushf(lists[one->change->kind], "%s/%s", place_of(plan, one->layer), one->change->path) < 0)
-                        r = error_oom(err);
-        }
-        if (r >= 0 && box->keep_changes && !box->session && changes.n == 0) {
-                layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
-        }
-        t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
-        changes_done(&changes);
-        *ret = t;
-        return r;
-}
-
-/* After a run that never was: layers without changes are of no use. */
-static void forget_layers(hutch_box *box) {
-        struct changes changes = {0};
-
-        if (!box->layers || !box->keep_changes || changes_read(box->layers, &changes, NULL) < 0)
-                return;
-        if (changes.n == 0) {
-                layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
-        }
-        changes_done(&changes);
 }
 
 int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err) {
@@ -339,9 +247,9 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
         if (r >= 0 && plan && !known.no_changes)
-                r = track(box, plan, &tracked, &local);
+                r = layers_track(box, plan, &tracked, &local);
         else if (!box->session)
-                forget_layers(box);
+                layers_forget(box);
         pthread_mutex_unlock(&box->queue);
         if (r < 0) {
                 outcome = (struct outcome){.exit_code = 125, .error = local};

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../base/strv.h"
+#include "../layer/stack.h"
 
 void changes_done(struct changes *c) {
         for (size_t i = 0; i < c->n; i++)
@@ -15,6 +16,8 @@ void changes_done(struct changes *c) {
                 change_list_done(&c->layers[i].list);
                 closep(&c->layers[i].pair.lower);
                 closep(&c->layers[i].pair.upper);
+                if (c->layers[i].view)
+                        (void) review_remove_tree(c->layers[i].folder, "view", NULL);
                 closep(&c->layers[i].folder);
         }
         free(c->layers);
@@ -31,8 +34,16 @@ static int open_layer(const struct layer_box *box, size_t i, struct layer_pair *
                 return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s, which box %s was about: %s",
                                  box->meta.lowers[i], box->meta.id, errno_text(errno));
         ret->folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        ret->pair.upper =
-                ret->folder < 0 ? -1 : openat(ret->folder, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->folder >= 0 && strv_length(box->meta.chain) > 0) {
+                int r = stack_make_view(box, i, err);
+
+                if (r < 0)
+                        return r;
+                ret->view = true;
+        }
+        ret->pair.upper = ret->folder < 0 ? -1
+                                          : openat(ret->folder, ret->view ? "view" : "upper",
+                                                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (ret->pair.upper < 0)
                 return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
                                  errno_text(errno));

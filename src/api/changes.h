@@ -7,6 +7,7 @@
 struct layer_pair {
         struct review_pair pair;
         int folder; /* of the layer */
+        bool view;  /* the upper is one made to look at, of several layers */
         struct change_list list;
 };
 
@@ -23,6 +24,7 @@ struct changes {
         size_t n;
 };
 
+/* Of a box with frozen layers too, which stays as it is: such changes can be seen, not applied. */
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);
 void changes_done(struct changes *c);
 

@@ -96,9 +96,8 @@ static int write_file(int dir, const char *name, const void *data, size_t len) {
         return fd < 0 ? -errno : write_all(fd, data, len);
 }
 
-static int fill(struct named *n, const struct plan *plan, int *ret_listener) {
+static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
         _cleanup_(closep) int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        _cleanup_(buf_done) struct buf encoded = {0};
         _cleanup_(freep) char *text = NULL;
         struct sockaddr_un address;
         json_t *meta = json_pack("{s:s, s:s?, s:I, s:i, s:I}", "workspace", n->workspace ? n->workspace : "", "box", n->box_id, "created",
@@ -107,11 +106,11 @@ static int fill(struct named *n, const struct plan *plan, int *ret_listener) {
 
         text = meta ? json_dumps(meta, 0) : NULL;
         json_decref(meta);
-        if (!text || plan_encode(plan, &encoded) < 0)
+        if (!text)
                 return -ENOMEM;
         r = write_file(n->fd, "meta", text, strlen(text));
         if (r >= 0)
-                r = write_file(n->fd, "plan", encoded.data, encoded.len);
+                r = write_file(n->fd, "plan", plan->data, plan->len);
         if (r < 0)
                 return r;
         socket_address(n->fd, &address);
@@ -121,7 +120,7 @@ static int fill(struct named *n, const struct plan *plan, int *ret_listener) {
         return 0;
 }
 
-int named_make(const char *name, const struct plan *plan, struct named *n, int *ret_listener, struct hutch_error *err) {
+int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         int r;
 
@@ -153,7 +152,7 @@ int named_make(const char *name, const struct plan *plan, struct named *n, int *
                      : 0;
 }
 
-static int read_meta(struct named *n, struct plan **ret_plan) {
+static int read_meta(struct named *n, struct buf *ret_plan) {
         _cleanup_(freep) char *text = NULL, *encoded = NULL;
         json_t *meta;
         size_t len;
@@ -175,10 +174,12 @@ static int read_meta(struct named *n, struct plan **ret_plan) {
         if (!ret_plan)
                 return 0;
         r = read_whole_file(n->fd, "plan", 16 << 20, &encoded, &len);
-        return r < 0 ? r : plan_decode(encoded, len, ret_plan);
+        if (r >= 0)
+                buf_put(ret_plan, encoded, len);
+        return r < 0 ? r : ret_plan->oom ? -ENOMEM : 0;
 }
 
-int named_connect(const char *name, struct named *ret, int *ret_socket, struct plan **ret_plan, struct hutch_error *err) {
+int named_connect(const char *name, struct named *ret, int *ret_socket, struct buf *ret_plan, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         _cleanup_(named_done) struct named n = {.fd = -1};
         _cleanup_(closep) int socket = -1;

@@ -21,10 +21,10 @@ struct named {
 void named_done(struct named *n);
 
 /* Claims the name, for a session as `n` says, which gets its folder; *ret_listener is bound and listens. */
-int named_make(const char *name, const struct plan *plan, struct named *n, int *ret_listener, struct hutch_error *err);
+int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err);
 void named_remove(struct named *n);
 
-/* Finds it and connects to its warden. *ret_plan may be NULL. */
-int named_connect(const char *name, struct named *ret, int *ret_socket, struct plan **ret_plan, struct hutch_error *err);
+/* Finds it and connects to its warden. ret_plan, encoded, may be NULL. */
+int named_connect(const char *name, struct named *ret, int *ret_socket, struct buf *ret_plan, struct hutch_error *err);
 
 int named_list(char ***ret, struct hutch_error *err);

@@ -7,6 +7,7 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 #include "api.h"
+#include "json.h"
 
 struct result {
         struct hutch_result public; /* first: what the caller holds */
@@ -18,6 +19,22 @@ struct result {
 
 static const char *const reasons[] = {NULL,     "timeout", "memory", "cpu",    "pids",
                                       "output", "disk",    "signal", "policy", "cancelled"};
+
+/* Waiting is worth a word when a limit that was asked for made the run clearly longer. */
+static int add_waits(const struct plan *plan, const struct outcome *o, char ***notices) {
+        const struct {
+                uint64_t limit, ms;
+                const char *what;
+        } waits[] = {{plan->memory, o->waited_ms[WAITED_MEMORY], "for memory to be freed: --memory is tight for it"},
+                     {plan->cpu_percent, o->waited_ms[WAITED_CPU], "for a processor: --cpu is tight for it"}};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(waits); i++)
+                if (waits[i].limit && waits[i].ms >= 500 && (double) waits[i].ms >= o->duration_ms / 10)
+                        r = strv_pushf(notices, "the box waited %llu ms of its %.0f ms %s",
+                                       (unsigned long long) waits[i].ms, o->duration_ms, waits[i].what);
+        return r;
+}
 
 int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
                struct hutch_result **ret) {
@@ -36,8 +53,10 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
                                           .peak_memory_bytes = outcome->peak_memory,
                                           .error = outcome->error};
         failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
-        if (failed >= 0 && outcome->notice[0])
-                failed = strv_push(&r->notices, outcome->notice);
+        if (failed >= 0 && plan)
+                failed = add_waits(plan, outcome, &r->notices);
+        for (const char *line = outcome->notices; failed >= 0 && *line; line += strcspn(line, "\n") + 1)
+                failed = strv_pushf(&r->notices, "%.*s", (int) strcspn(line, "\n"), line);
         r->backend = strdup(plan ? plan->backend : "");
         for (int i = 1; i < 3; i++) {
                 r->public.output_len[i] = output[i].len;
@@ -109,20 +128,11 @@ static json_t *strings_json(const char *const *v) {
         return a;
 }
 
-/* A path of the box: text where it is UTF-8, else {"base64": …}. */
 static json_t *paths_json(const char *const *v) {
         json_t *a = json_array();
 
-        for (; v && *v; v++) {
-                _cleanup_(buf_done) struct buf b = {0};
-
-                if (text_is_utf8(*v, strlen(*v))) {
-                        json_array_append_new(a, json_string(*v));
-                        continue;
-                }
-                text_put_base64(&b, *v, strlen(*v));
-                json_array_append_new(a, json_pack("{s:s%}", "base64", (const char *) b.data, b.len));
-        }
+        for (; v && *v; v++)
+                json_array_append_new(a, json_bytes(*v, strlen(*v)));
         return a;
 }
 
@@ -173,7 +183,7 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
 
         root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:[], "
                          "s:[], s:o, s:s, s:o, "
-                         "s:o, s:o}",
+                         "s:o, s:o, s:s?}",
                          "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
                          "stdout", out, "stderr", error, "encoding", "stdout", out_encoding, "stderr", err_encoding,
                          "truncated", "stdout", (json_int_t) r->output_dropped[1], "stderr",
@@ -181,7 +191,8 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
                          rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
                          r->killed, "kill_reason", reasons[r->kill_reason], "changes", changes_json(r), "output_files",
                          "published", "findings", "denials", denials_json(r), "backend", r->backend, "enforced",
-                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error));
+                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error), "box",
+                         r->box_id);
         *ret = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
         json_decref(root);
         return *ret ? 0 : error_oom(err);

@@ -7,14 +7,12 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../layer/stack.h"
 #include "changes.h"
+#include "choice.h"
+#include "reviewed.h"
 
 extern char **environ;
-
-struct hutch_review {
-        struct layer_box *box;
-        struct changes changes;
-};
 
 void hutch_review_close(hutch_review *review) {
         if (!review)
@@ -62,6 +60,9 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         r = layer_root(environ, &root, err);
         if (r >= 0)
                 r = id ? layer_open(root, id, &review->box, err) : find_newest(root, workspace, &review->box, err);
+        /* A review works on one layer a folder. */
+        if (r >= 0)
+                r = stack_squash(review->box, err);
         /* A box whose folder is gone has nothing to show, but can be discarded by its name. */
         if (r >= 0) {
                 r = changes_read(review->box, &review->changes, err);
@@ -77,38 +78,46 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         return 0;
 }
 
-static void describe(const struct changes *all, size_t index, hutch_change *ret) {
-        const struct changed *c = &all->items[index];
-
-        *ret = (hutch_change){.kind = (hutch_change_kind) c->change->kind,
-                              .path = c->host_path,
-                              .short_path = c->change->path,
-                              .old_size = c->change->old_size,
-                              .new_size = c->change->new_size,
-                              .old_mode = c->change->old_mode,
-                              .new_mode = c->change->new_mode,
-                              .is_protected = c->change->is_protected,
-                              .note = c->change->note};
+/* With several folders a path says which one it lies in. */
+static void describe(const struct changes *all, const struct change *c, const char *host_path, hutch_change *ret) {
+        *ret = (hutch_change){.kind = (hutch_change_kind) c->kind,
+                              .path = host_path,
+                              .short_path = all->n_layers > 1 ? host_path : c->path,
+                              .old_size = c->old_size,
+                              .new_size = c->new_size,
+                              .old_mode = c->old_mode,
+                              .new_mode = c->new_mode,
+                              .is_protected = c->is_protected,
+                              .note = c->note};
 }
 
 bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret) {
         if (index >= review->changes.n)
                 return false;
-        describe(&review->changes, index, ret);
+        describe(&review->changes, review->changes.items[index].change, review->changes.items[index].host_path, ret);
         return true;
+}
+
+int review_diff_change(const hutch_review *review, size_t index, unsigned flags, struct buf *out,
+                       struct hutch_error *err) {
+        const struct changes *all = &review->changes;
+        const struct layer_pair *layer = &all->layers[all->items[index].layer];
+        const struct diff_options options = {.colour = flags & HUTCH_DIFF_COLOUR,
+                                             .clean = flags & HUTCH_DIFF_CLEAN,
+                                             .context = 3,
+                                             .folder = all->n_layers > 1 ? layer->pair.host_path + 1 : NULL};
+
+        return review_diff(&layer->pair, all->items[index].change, &options, out, err);
 }
 
 int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret, size_t *ret_len,
                       hutch_error *err) {
-        const struct diff_options options = {
-                .colour = flags & HUTCH_DIFF_COLOUR, .clean = flags & HUTCH_DIFF_CLEAN, .context = 3};
         struct buf out = {0};
         int r;
 
         if (index >= review->changes.n)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "there is no change %zu", index);
-        r = review_diff(&review->changes.layers[review->changes.items[index].layer].pair,
-                        review->changes.items[index].change, &options, &out, err);
+        r = review_diff_change(review, index, flags, &out, err);
         if (r < 0) {
                 buf_done(&out);
                 return r;
@@ -118,56 +127,25 @@ int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, 
         return *ret ? 0 : error_oom(err);
 }
 
-/* The paths that lie in one layer, seen from its folder; the folder itself is NULL (all). */
-struct choice {
-        char **paths;
-        bool all, none;
-};
+int hutch_quote_path(const char *path, char **ret) {
+        struct buf out = {0};
 
-static int choose(const struct layer_pair *layer, const char *const *paths, struct choice *ret,
-                  struct hutch_error *err) {
-        char cwd[PATH_MAX];
-
-        *ret = (struct choice){.all = !paths, .none = paths != NULL};
-        if (!paths)
-                return 0;
-        if (!getcwd(cwd, sizeof(cwd)))
-                return error_set(err, HUTCH_E_IO, errno, "cannot find out the current folder: %s", errno_text(errno));
-        for (; *paths; paths++) {
-                _cleanup_(freep) char *absolute = NULL;
-
-                if (path_make_absolute(*paths, cwd, &absolute) < 0)
-                        return error_oom(err);
-                if (!path_is_beneath(absolute, layer->pair.host_path))
-                        continue;
-                ret->none = false;
-                if (streq(absolute, layer->pair.host_path))
-                        ret->all = true;
-                else if (strv_push(&ret->paths, path_tail(absolute, layer->pair.host_path) + 1) < 0)
-                        return error_oom(err);
-        }
-        return 0;
+        review_put_path(&out, path);
+        *ret = buf_take_string(&out);
+        return *ret ? 0 : -ENOMEM;
 }
 
-static int check_chosen(const struct changes *all, const char *const *paths, struct hutch_error *err) {
-        for (; paths && *paths; paths++) {
-                bool found = false;
+bool hutch_review_chooses(const hutch_review *review, size_t index, const char *const *paths) {
+        _cleanup_(choice_done) struct choice choice = {0};
+        const struct changed *one;
 
-                for (size_t i = 0; !found && i < all->n_layers; i++) {
-                        const char *one[] = {*paths, NULL};
-                        struct choice c;
-                        int r = choose(&all->layers[i], one, &c, err);
-
-                        found = r >= 0 && !c.none;
-                        strv_free(c.paths);
-                        if (r < 0)
-                                return r;
-                }
-                if (!found)
-                        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                                         "%s: not in a folder that this box had copy-on-write", *paths);
-        }
-        return 0;
+        if (index >= review->changes.n)
+                return false;
+        if (!paths)
+                return true;
+        one = &review->changes.items[index];
+        return choice_make(&review->changes.layers[one->layer], paths, &choice, NULL) >= 0 &&
+               choice_has(&choice, one->change->path);
 }
 
 struct telling {
@@ -183,15 +161,13 @@ static void tell(const struct change *change, enum apply_status status, const ch
                 [APPLY_NEVER] = HUTCH_NEVER,  [APPLY_DEPENDS] = HUTCH_DEPENDS, [APPLY_FAILED] = HUTCH_FAILED,
         };
         const struct telling *t = userdata;
+        _cleanup_(freep) char *host_path = NULL;
+        hutch_change shown;
 
-        for (size_t i = 0; t->see && i < t->all->n; i++)
-                if (t->all->items[i].layer == t->layer && streq(t->all->items[i].change->path, change->path)) {
-                        hutch_change shown;
-
-                        describe(t->all, i, &shown);
-                        t->see(t->user, &shown, public[status], reason);
-                        return;
-                }
+        if (!t->see || asprintf(&host_path, "%s/%s", t->all->layers[t->layer].pair.host_path, change->path) < 0)
+                return;
+        describe(t->all, change, host_path, &shown);
+        t->see(t->user, &shown, public[status], reason);
 }
 
 /* A box that has nothing left is gone. */
@@ -210,38 +186,36 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
                                    const char *reason),
                        void *user, hutch_error *err) {
         const struct changes *all = &review->changes;
-        int r = check_chosen(all, paths, err);
+        int r = choice_check(all, paths, err);
 
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 struct telling telling = {.all = all, .layer = i, .see = see, .user = user};
                 const struct apply_options options = {
                         .flags = flags & HUTCH_APPLY_FORCE ? REVIEW_FORCE : 0, .on_change = tell, .userdata = &telling};
                 struct apply_result result;
-                struct choice choice;
+                _cleanup_(choice_done) struct choice choice = {0};
 
-                r = choose(&all->layers[i], paths, &choice, err);
+                r = choice_make(&all->layers[i], paths, &choice, err);
                 if (r >= 0 && !choice.none)
                         r = review_apply(&all->layers[i].pair, all->layers[i].folder, &all->layers[i].list,
                                          choice.all ? NULL : choice.paths, &options, &result, err);
-                strv_free(choice.paths);
         }
         return r < 0 ? r : sweep_if_empty(review, err);
 }
 
 int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err) {
         const struct changes *all = &review->changes;
-        int r = check_chosen(all, paths, err);
+        int r = choice_check(all, paths, err);
 
         if (r >= 0 && !paths)
                 return layer_remove(review->box, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
-                struct choice choice;
+                _cleanup_(choice_done) struct choice choice = {0};
 
-                r = choose(&all->layers[i], paths, &choice, err);
+                r = choice_make(&all->layers[i], paths, &choice, err);
                 if (r >= 0 && !choice.none)
                         r = review_discard(&all->layers[i].pair, all->layers[i].folder,
                                            choice.all ? NULL : choice.paths, err);
-                strv_free(choice.paths);
         }
         return r < 0 ? r : sweep_if_empty(review, err);
 }
@@ -282,5 +256,7 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
                 see(user, &info);
                 changes_done(&changes);
         }
+        if (r >= 0)
+                layer_sweep_shared(root);
         return r;
 }

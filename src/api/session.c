@@ -18,11 +18,24 @@ extern char **environ;
 /* ---- opening and closing ---- */
 
 static int plan_session(hutch_box *box, struct hutch_error *err) {
+        _cleanup_(plan_freep) struct plan *plan = NULL;
         struct hutch_request none = {0};
+        int r;
 
         if (box->context->kind == HUTCH_WARDEN_SELF)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "a session needs a context with a warden process");
-        return make_plan(box->policy, &none, &box->context->facts, box->shell, &box->plan, err);
+        r = make_plan(box->policy, &none, &box->context->facts, box->shell, &plan, err);
+        if (r >= 0 && plan_encode(plan, &box->planned) < 0)
+                r = error_oom(err);
+        return r;
+}
+
+/* The plan with the layers that the box has now. */
+static int prepare(hutch_box *box, struct hutch_error *err) {
+        plan_free(take_ptr(box->plan));
+        if (plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
+                return error_oom(err);
+        return layers_prepare(box, box->plan, err);
 }
 
 /* From now on the session lives by itself, and others find it. */
@@ -36,7 +49,7 @@ static int give_name(hutch_box *box, struct hutch_error *err) {
                            .box_id = box->layers ? box->layers->meta.id : NULL,
                            .pid = box->context->warden_pid,
                            .idle_timeout_ms = box->idle_timeout_ms};
-        r = named_make(box->name, box->plan, &n, &listener, err);
+        r = named_make(box->name, &box->planned, &n, &listener, err);
         if (r >= 0) {
                 r = warden_client_keep(box->warden, n.path, box->idle_timeout_ms, listener,
                                        box->layers ? box->layers->lock : -1);
@@ -71,7 +84,7 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
                 r = box->workspace ? 0 : error_oom(err);
         }
         if (r >= 0)
-                r = prepare_layers(box, box->plan, err);
+                r = prepare(box, err);
         if (r >= 0)
                 r = begin(box, NULL, 0, err);
         if (r < 0 && box->layers) {
@@ -116,11 +129,13 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
         box->name = strdup(name);
-        r = box->name ? named_connect(name, &n, &box->warden, &box->plan, err) : error_oom(err);
+        r = box->name ? named_connect(name, &n, &box->warden, &box->planned, err) : error_oom(err);
         box->workspace = take_ptr(n.workspace);
         box->box_id = take_ptr(n.box_id);
         box->idle_timeout_ms = n.idle_timeout_ms;
         named_done(&n);
+        if (r >= 0 && plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
+                r = error_set(err, HUTCH_E_IO, EBADMSG, "the session '%s' is of another version of hutch", name);
         if (r < 0) {
                 hutch_box_close(box);
                 return r;
@@ -333,7 +348,7 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
         if (r >= 0 && (box->layers || box->box_id))
                 r = drop_layers(box->box_id, &box->layers, err);
         if (r >= 0)
-                r = prepare_layers(box, box->plan, err);
+                r = prepare(box, err);
         if (r >= 0)
                 r = begin(box, NULL, 0, err);
         pthread_mutex_unlock(&box->queue);

@@ -19,6 +19,14 @@ static bool shows_sockets(const struct hutch_policy *policy) {
         return policy->workspace == HUTCH_WORKSPACE_RO || policy->workspace == HUTCH_WORKSPACE_RW;
 }
 
+static bool has_layers_on_disk(const struct hutch_policy *policy) {
+        bool cow = policy->workspace == HUTCH_WORKSPACE_COW;
+
+        for (size_t i = 0; i < policy->n_paths; i++)
+                cow = cow || policy->paths[i].access == HUTCH_COW;
+        return cow && !policy->ephemeral;
+}
+
 static void offer(const struct hutch_policy *policy, const struct host_facts *facts, struct offers *ret) {
         static const char no_group[] = "no control group can be had here: `hutch doctor` tells how to get one";
 
@@ -53,7 +61,10 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
                 facts->cgroups.cpu || !policy->limits[HUTCH_LIMIT_CPU_PERCENT].set ? STRENGTH_FULL : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_CPU] = no_group;
         ret->have[HUTCH_G_PIDS] = STRENGTH_FULL; /* RLIMIT_NPROC counts within the box's user namespace */
-        ret->have[HUTCH_G_DISK] = STRENGTH_FULL; /* the size of its file system */
+        /* The size of its file system; but layers on the host's can only be watched. */
+        ret->have[HUTCH_G_DISK] = has_layers_on_disk(policy) ? STRENGTH_PARTIAL : STRENGTH_FULL;
+        ret->lack[HUTCH_G_DISK] = "layers on disk can only be watched, and the box stopped once it is past the limit: "
+                                  "--ephemeral keeps them in memory, behind a wall";
 }
 
 const struct backend backend_namespace = {"namespace", true, check, offer};

@@ -69,6 +69,18 @@ const char *path_tail(const char *path, const char *root) {
         return path + strlen(root);
 }
 
+void path_unescape_octal(char *s) {
+        char *out = s;
+
+        for (; *s; s++)
+                if (s[0] == '\\' && s[1] && s[2] && s[3]) {
+                        *out++ = (char) ((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+                        s += 3;
+                } else
+                        *out++ = *s;
+        *out = 0;
+}
+
 const char *path_basename(const char *path) {
         const char *slash = strrchr(path, '/');
 

@@ -13,5 +13,8 @@ bool path_is_beneath(const char *path, const char *root);
 /* What follows `root` in `path`: "" or "/rest". Only where path_is_beneath(). */
 const char *path_tail(const char *path, const char *root);
 
+/* In place: mountinfo writes space, tab, newline and backslash as \\ooo. */
+void path_unescape_octal(char *s);
+
 const char *path_basename(const char *path);
 int path_dirname(const char *path, char **ret);

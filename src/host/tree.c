@@ -24,10 +24,10 @@ int tree_check(const char *path, const struct stat *st, uint64_t dev, uint64_t i
                          "cannot attach %s: something else was put in its place while the box was being built", path);
 }
 
-int tree_clone(int fd, uint64_t attributes, int idmap) {
+int tree_clone(int fd, bool whole, uint64_t attributes, int idmap) {
+        const unsigned reach = whole ? AT_RECURSIVE : 0;
         struct mount_attr attr = {.attr_set = attributes, .propagation = MS_PRIVATE};
-        _cleanup_(closep) int tree =
-                sys_open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+        _cleanup_(closep) int tree = sys_open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | reach);
 
         if (tree < 0)
                 return -errno;
@@ -35,7 +35,7 @@ int tree_clone(int fd, uint64_t attributes, int idmap) {
                 attr.attr_set |= MOUNT_ATTR_IDMAP;
                 attr.userns_fd = (uint64_t) idmap;
         }
-        if (attr.attr_set && sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
+        if (attr.attr_set && sys_mount_setattr(tree, "", AT_EMPTY_PATH | reach, &attr) < 0)
                 return -errno;
         return take_fd(&tree);
 }

@@ -15,6 +15,7 @@ int tree_open_source(const char *path, bool has_openat2);
 struct stat;
 int tree_check(const char *path, const struct stat *st, uint64_t dev, uint64_t ino, struct hutch_error *err);
 
-/* A recursive, detached copy of the mounts at `fd`. Attributes are added, never taken away, so that locked flags stay;
- * with any the copy also becomes private. `idmap` is a user namespace to map ids by, or -1. */
-int tree_clone(int fd, uint64_t attributes, int idmap);
+/* A detached copy of the mount at `fd`, with those below it if it is to be the whole. Attributes are added, never taken
+ * away, so that locked flags stay; with any the copy also becomes private. `idmap` is a user namespace to map ids by,
+ * or -1. */
+int tree_clone(int fd, bool whole, uint64_t attributes, int idmap);

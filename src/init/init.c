@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -27,6 +28,16 @@ static void _noreturn_ fail(const struct init_input *in, const struct hutch_erro
 
         message_send(in->control, &message, sizeof(message), NULL, 0);
         _exit(status);
+}
+
+void init_tell(const struct init_input *in, const char *format, ...) {
+        struct init_message message = {.event = INIT_NOTICE};
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(message.error.message, sizeof(message.error.message), format, args);
+        va_end(args);
+        message_send(in->control, &message, sizeof(message), NULL, 0);
 }
 
 static int compare(const void *a, const void *b) {

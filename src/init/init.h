@@ -42,6 +42,7 @@ enum init_event {
         INIT_SHELL,    /* a session's shell runs; with a pidfd of it */
         INIT_NO_SHELL, /* it ended, and the box did not; .value is the wait status */
         INIT_DETACHED, /* a shell at a terminal ended; the same */
+        INIT_NOTICE,   /* .error.message is what a person should know */
 };
 
 struct init_message {
@@ -76,6 +77,9 @@ struct warden_message {
         enum warden_order order;
         int value;
 };
+
+/* Something that turned out while the box was built, for the result's notices. */
+void init_tell(const struct init_input *in, const char *format, ...) _printf_(2, 3);
 
 void init_run(struct init_input *in) _noreturn_;
 

@@ -63,7 +63,7 @@ static int attach_new(const char *type, const char *options, int dest, unsigned 
 }
 
 static int attach_tree(int source, int dest, unsigned flags) {
-        _cleanup_(closep) int tree = tree_clone(source, flags & MOUNT_AS_IS ? 0 : attributes_of(flags), -1);
+        _cleanup_(closep) int tree = tree_clone(source, true, flags & MOUNT_AS_IS ? 0 : attributes_of(flags), -1);
 
         return tree < 0 ? tree : move(tree, dest);
 }

@@ -45,19 +45,6 @@ static int remount(const char *path, unsigned long add) {
         return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | add, NULL) < 0 ? -errno : 0;
 }
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
-static void unescape(char *s) {
-        char *out = s;
-
-        for (; *s; s++)
-                if (s[0] == '\\' && s[1] && s[2] && s[3]) {
-                        *out++ = (char) ((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-                        s += 3;
-                } else
-                        *out++ = *s;
-        *out = 0;
-}
-
 static int remount_below(const char *top, unsigned long add) {
         _cleanup_(freep) char *info = NULL;
         int r;
@@ -72,7 +59,7 @@ static int remount_below(const char *top, unsigned long add) {
                         path = strsep(&line, " ");
                 if (!path)
                         continue;
-                unescape(path);
+                path_unescape_octal(path);
                 if (!path_is_beneath(path, top) || streq(path, top))
                         continue;
                 r = remount(path, add);

@@ -26,7 +26,8 @@ int init_drop_privileges(struct hutch_error *err) {
 
                 while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
                         cap++;
-                ok = errno == EINVAL && cap > CAP_AUDIT_READ; /* past the last one that this kernel knows */
+                /* Past the last one that this kernel knows; one that it knows would be told. */
+                ok = errno == EINVAL && cap > CAP_AUDIT_READ && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0;
         }
         if (ok) {
                 what = "the ambient set";
@@ -64,8 +65,8 @@ static int allow(int ruleset, const char *path, uint64_t rights, struct hutch_er
         struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
         struct stat st;
 
-        /* Covered by a later step: nothing is there to be allowed. */
-        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        /* Covered by a later step: nothing is there to be allowed. The root is always there. */
+        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES) && !streq(path, "/"))
                 return 0;
         if (fd < 0 || fstat(fd, &st) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "Landlock: cannot open %s: %s", path,

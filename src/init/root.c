@@ -20,21 +20,12 @@
 #include "../base/strv.h"
 #include "../host/sys.h"
 #include "../host/tree.h"
+#include "builder.h"
 #include "mount.h"
 
 #define DISK_SLACK (256 * 1024)
 
-struct builder {
-        const struct init_input *in;
-        const struct mount_ops *ops;
-        int root;
-        dev_t own;    /* the root's file system: ours to make things in */
-        int *sources; /* of the steps, then their layers' folders, then what is below those; opened before the root
-                       * covers anything of the host */
-        unsigned n_scratch, n_covers, n_parked;
-};
-
-static int setup_error(struct hutch_error *err, int r, const char *what, const char *path) {
+int builder_error(struct hutch_error *err, int r, const char *what, const char *path) {
         return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot %s %s: %s", what, path, errno_text(-r));
 }
 
@@ -45,7 +36,7 @@ static bool is_own(const struct builder *b, int fd) {
 }
 
 /* Opens a path of the box. Without openat2 no link is followed at all, one component at a time. */
-static int open_in_root(const struct builder *b, const char *path) {
+int builder_open(const struct builder *b, const char *path) {
         int fd;
 
         path += strspn(path, "/");
@@ -86,7 +77,7 @@ static int open_in_root(const struct builder *b, const char *path) {
 static int make_folder(struct builder *b, const char *path, int *ret) {
         _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int up = -1;
-        int fd = open_in_root(b, path), r;
+        int fd = builder_open(b, path), r;
 
         if (fd != -ENOENT) {
                 *ret = fd;
@@ -109,9 +100,9 @@ static int make_folder(struct builder *b, const char *path, int *ret) {
 }
 
 /* The place to mount on: a folder or, for a source that is not one, a file. */
-static int open_place(struct builder *b, const char *path, bool folder, int *ret) {
+int builder_open_place(struct builder *b, const char *path, bool folder, int *ret) {
         _cleanup_(freep) char *parent = NULL;
-        _cleanup_(closep) int up = -1, fd = open_in_root(b, path), made = -1;
+        _cleanup_(closep) int up = -1, fd = builder_open(b, path), made = -1;
         struct stat st;
         int r;
 
@@ -141,19 +132,19 @@ static int open_place(struct builder *b, const char *path, bool folder, int *ret
         return *ret < 0 ? -errno : 0;
 }
 
-static int place_error(struct hutch_error *err, int r, const char *dest) {
+int builder_place_error(struct hutch_error *err, int r, const char *dest) {
         if (r == -EROFS)
                 return error_set(err, HUTCH_E_PATH_MISSING, r,
                                  "cannot attach anything at %s: it does not exist in the folder that is attached "
                                  "there, and hutch makes "
                                  "nothing on the host: make it first, or choose another destination",
                                  dest);
-        return setup_error(err, r, "make room at", dest);
+        return builder_error(err, r, "make room at", dest);
 }
 
 /* Something that is needed while the box is built and never seen in it: attached at a folder of the root's, taken away
  * in clear_parked(). */
-static int park(struct builder *b, int mount, int *ret) {
+int builder_park(struct builder *b, int mount, int *ret) {
         char name[32];
         int fd;
 
@@ -187,7 +178,7 @@ static int clear_parked(struct builder *b) {
         return 0;
 }
 
-static unsigned mount_flags(const struct step *s) {
+unsigned builder_flags(const struct step *s) {
         /* A device node, or the folder of terminals: there is nothing to execute in them. */
         if (s->flags & STEP_DEVICES)
                 return MOUNT_AS_IS;
@@ -204,135 +195,28 @@ static int attach_bind(struct builder *b, const struct step *s, int prepared, st
                 return error_set(err, source == -ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_SETUP_FAILED, source,
                                  "cannot attach %s: %s", s->source, errno_text(-source));
         if (fstat(source, &st) < 0)
-                return setup_error(err, -errno, "look at", s->source);
+                return builder_error(err, -errno, "look at", s->source);
         r = tree_check(s->source, &st, s->dev, s->ino, err);
         if (r < 0)
                 return r;
-        r = open_place(b, s->dest, S_ISDIR(st.st_mode), &dest);
+        r = builder_open_place(b, s->dest, S_ISDIR(st.st_mode), &dest);
         if (r < 0)
-                return place_error(err, r, s->dest);
+                return builder_place_error(err, r, s->dest);
         if (prepared >= 0)
                 r = sys_move_mount(source, "", dest, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno
                                                                                                                 : 0;
         else
-                r = b->ops->attach_tree(source, dest, mount_flags(s));
-        return r < 0 ? setup_error(err, r, "attach", s->source) : 0;
+                r = b->ops->attach_tree(source, dest, builder_flags(s));
+        return r < 0 ? builder_error(err, r, "attach", s->source) : 0;
 }
 
-/* The folder that holds a layer's upper and work: on disk, made by the warden; or in memory. */
-static int open_layer(struct builder *b, const struct step *s, int prepared, int *ret) {
-        _cleanup_(closep) int place = -1, folder = -1;
-        char name[32];
-        int r;
+void builder_tmpfs_options(const struct plan *plan, unsigned mode, char *ret, size_t room) {
+        int n = snprintf(ret, room, "mode=%o", mode);
 
-        if (prepared >= 0) {
-                r = park(b, prepared, NULL);
-                if (r >= 0)
-                        *ret = fcntl(prepared, F_DUPFD_CLOEXEC, 3);
-                return r;
-        }
-        if (!b->in->plan->ephemeral) {
-                *ret = take_fd(&b->sources[b->in->plan->n_steps + (size_t) (s - b->in->plan->steps)]);
-                return *ret < 0 ? *ret : 0;
-        }
-        snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
-        r = park(b, -1, &place);
-        if (r >= 0)
-                r = b->ops->attach_new("tmpfs", "mode=700", place, MOUNT_NODEV);
-        if (r < 0)
-                return r;
-        folder = open_in_root(b, name);
-        if (folder < 0)
-                return folder;
-        if (mkdirat(folder, "upper", 0755) < 0 || mkdirat(folder, "work", 0755) < 0)
-                return -errno;
-        *ret = take_fd(&folder);
-        return 0;
-}
-
-static int cow_error(struct hutch_error *err, int r, const struct step *s) {
-        if (r == -EINVAL)
-                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "cannot attach %s copy-on-write: other file systems are mounted inside of it, or its "
-                                 "own or that of the "
-                                 "state folder cannot be a layer (--ephemeral keeps changes in memory)",
-                                 s->source);
-        return setup_error(err, r, "attach copy-on-write", s->source);
-}
-
-/* The lowers of an overlay, the topmost first: what is below the layer, and then `lower`, which is taken over. */
-struct lowers {
-        int *fds;
-        size_t n;
-};
-
-static void lowers_done(struct lowers *l) {
-        for (size_t i = 0; i < l->n; i++)
-                closep(&l->fds[i]);
-        free(l->fds);
-}
-
-static int gather_lowers(struct builder *b, const struct step *s, int lower, struct lowers *ret) {
-        const struct plan *plan = b->in->plan;
-        size_t first = 2 * plan->n_steps + plan_n_below(plan, s), n = strv_length(s->below);
-        int r = 0;
-
-        ret->fds = calloc(n + 1, sizeof(int));
-        if (!ret->fds) {
-                close(lower);
-                return -ENOMEM;
-        }
-        ret->fds[n] = lower;
-        for (size_t i = 0; i < n; i++) {
-                if (b->in->mounts) {
-                        r = r < 0 ? r : park(b, b->in->mounts[first + i], NULL);
-                        ret->fds[i] = fcntl(b->in->mounts[first + i], F_DUPFD_CLOEXEC, 3);
-                } else
-                        ret->fds[i] = take_fd(&b->sources[first + i]);
-                if (r >= 0 && ret->fds[i] < 0)
-                        r = ret->fds[i] == -1 ? -errno : ret->fds[i];
-        }
-        ret->n = n + 1;
-        return r;
-}
-
-static int attach_cow(struct builder *b, const struct step *s, int prepared, int prepared_layer,
-                      struct hutch_error *err) {
-        _cleanup_(closep) int lower = -1, layer = -1, upper = -1, work = -1, dest = -1;
-        _cleanup_(lowers_done) struct lowers lowers = {0};
-        struct stat st;
-        int r;
-
-        r = open_place(b, s->dest, true, &dest);
-        if (r < 0)
-                return place_error(err, r, s->dest);
-        if (s->text) {
-                lower = open_in_root(b, s->text);
-                r = lower < 0 ? lower : b->ops->attach_tree(lower, dest, MOUNT_AS_IS);
-                return r < 0 ? setup_error(err, r, "attach", s->dest) : 0;
-        }
-        if (prepared >= 0) {
-                r = park(b, prepared, NULL);
-                lower = r < 0 ? r : fcntl(prepared, F_DUPFD_CLOEXEC, 3);
-        } else
-                lower = take_fd(&b->sources[s - b->in->plan->steps]);
-        if (lower < 0 || fstat(lower, &st) < 0)
-                return setup_error(err, lower < 0 ? lower : -errno, "attach", s->source);
-        r = tree_check(s->source, &st, s->dev, s->ino, err);
-        if (r < 0)
-                return r;
-        r = open_layer(b, s, prepared_layer, &layer);
-        if (r < 0)
-                return setup_error(err, r, "open the layer for", s->source);
-        upper = openat(layer, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        work = openat(layer, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (upper < 0 || work < 0)
-                return setup_error(err, -errno, "open the layer for", s->source);
-        r = gather_lowers(b, s, take_fd(&lower), &lowers);
-        if (r < 0)
-                return setup_error(err, r, "open the layers below", s->source);
-        r = b->ops->attach_overlay(lowers.fds, lowers.n, upper, work, dest, mount_flags(s));
-        return r < 0 ? cow_error(err, r, s) : 0;
+        if (plan->disk)
+                snprintf(ret + n, room - (size_t) n, ",size=%llu,nr_inodes=%llu",
+                         (unsigned long long) plan->disk + DISK_SLACK,
+                         (unsigned long long) plan->disk / 4096 + DISK_SLACK / 512);
 }
 
 static int attach_new(struct builder *b, const struct step *s, const char *type, const char *options,
@@ -340,33 +224,33 @@ static int attach_new(struct builder *b, const struct step *s, const char *type,
         _cleanup_(closep) int dest = -1;
         int r;
 
-        r = open_place(b, s->dest, true, &dest);
+        r = builder_open_place(b, s->dest, true, &dest);
         if (r < 0)
-                return place_error(err, r, s->dest);
-        r = b->ops->attach_new(type, options, dest, mount_flags(s));
+                return builder_place_error(err, r, s->dest);
+        r = b->ops->attach_new(type, options, dest, builder_flags(s));
         if (r == -EPERM)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, r,
                                  "cannot mount %s: %s: `hutch doctor` tells what is in the way", s->dest,
                                  errno_text(-r));
-        return r < 0 ? setup_error(err, r, "mount", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "mount", s->dest) : 0;
 }
 
 /* A folder of the root's: in its place where nothing was, else one on the side that covers what is there. */
 static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int dest = open_in_root(b, s->dest), folder = -1;
+        _cleanup_(closep) int dest = builder_open(b, s->dest), folder = -1;
         char name[32];
         int r;
 
         if (dest < 0 && dest != -ENOENT)
-                return setup_error(err, dest, "open", s->dest);
+                return builder_error(err, dest, "open", s->dest);
         snprintf(name, sizeof(name), "/.tmpfs-%u", b->n_covers);
         b->n_covers += dest >= 0;
         r = make_folder(b, dest < 0 ? s->dest : name, &folder);
         if (r < 0)
-                return place_error(err, r, s->dest);
+                return builder_place_error(err, r, s->dest);
         r = fchmodat(folder, ".", s->mode, 0) < 0 ? -errno
                                                   : b->ops->attach_tree(folder, dest < 0 ? folder : dest, MOUNT_AS_IS);
-        return r < 0 ? setup_error(err, r, "make", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
 
 /* A file with the given text, which has no name of its own and is seen only where it is mounted. */
@@ -405,7 +289,7 @@ static int cover_file(struct builder *b, const struct step *s, int dest, const c
 
         if (r >= 0)
                 r = b->ops->attach_tree(file, dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
-        return r < 0 ? setup_error(err, r, "cover", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "cover", s->dest) : 0;
 }
 
 static int attach_file(struct builder *b, const struct step *s, struct hutch_error *err) {
@@ -413,21 +297,21 @@ static int attach_file(struct builder *b, const struct step *s, struct hutch_err
         int r;
 
         if (s->flags & STEP_REPLACE) {
-                dest = open_in_root(b, s->dest);
+                dest = builder_open(b, s->dest);
                 if (dest == -ENOENT)
                         return 0;
         } else {
-                r = open_place(b, s->dest, false, &dest);
+                r = builder_open_place(b, s->dest, false, &dest);
                 if (r < 0)
-                        return place_error(err, r, s->dest);
+                        return builder_place_error(err, r, s->dest);
         }
         if (dest < 0)
-                return setup_error(err, dest, "open", s->dest);
+                return builder_error(err, dest, "open", s->dest);
         return cover_file(b, s, dest, s->text, s->mode, err);
 }
 
 static int hide(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int dest = open_in_root(b, s->dest);
+        _cleanup_(closep) int dest = builder_open(b, s->dest);
         struct stat st;
         int r;
 
@@ -440,28 +324,28 @@ static int hide(struct builder *b, const struct step *s, struct hutch_error *err
                                  "the rule out",
                                  s->dest);
         if (dest < 0 || fstat(dest, &st) < 0)
-                return setup_error(err, dest < 0 ? dest : -errno, "hide", s->dest);
+                return builder_error(err, dest < 0 ? dest : -errno, "hide", s->dest);
         if (!S_ISDIR(st.st_mode))
                 return cover_file(b, s, dest, "", 0, err);
         r = b->ops->attach_new("tmpfs", "mode=555,nr_inodes=2", dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
-        return r < 0 ? setup_error(err, r, "hide", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "hide", s->dest) : 0;
 }
 
 /* The folder is bound onto itself first, so that only it and not the mount around it becomes read-only. */
 static int seal(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int fd = open_in_root(b, s->dest);
+        _cleanup_(closep) int fd = builder_open(b, s->dest);
         int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
 
-        return r < 0 ? setup_error(err, r, "seal", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "seal", s->dest) : 0;
 }
 
 static int pin(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int fd = open_in_root(b, s->dest);
+        _cleanup_(closep) int fd = builder_open(b, s->dest);
         int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_AS_IS);
 
         if (r == -ENOENT)
-                return place_error(err, -EROFS, s->dest);
-        return r < 0 ? setup_error(err, r, "pin", s->dest) : 0;
+                return builder_place_error(err, -EROFS, s->dest);
+        return r < 0 ? builder_error(err, r, "pin", s->dest) : 0;
 }
 
 static int make_link(struct builder *b, const struct step *s, struct hutch_error *err) {
@@ -476,13 +360,13 @@ static int make_link(struct builder *b, const struct step *s, struct hutch_error
                 r = -EROFS;
         if (r >= 0 && symlinkat(s->text, up, path_basename(s->dest)) < 0)
                 r = -errno;
-        return r < 0 ? setup_error(err, r, "link", s->dest) : 0;
+        return r < 0 ? builder_error(err, r, "link", s->dest) : 0;
 }
 
 static int apply(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err) {
         switch (s->kind) {
         case STEP_COW:
-                return attach_cow(b, s, prepared, prepared_layer, err);
+                return cow_attach(b, s, prepared, prepared_layer, err);
         case STEP_BIND:
                 return attach_bind(b, s, prepared, err);
         case STEP_TMPFS:
@@ -580,16 +464,12 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
         r = open_sources(&b);
         if (r < 0)
                 return error_oom(err);
-        snprintf(options, sizeof(options), "mode=755");
-        if (in->plan->disk) /* a little more, so that init sees the limit passed */
-                snprintf(options, sizeof(options), "mode=755,size=%llu,nr_inodes=%llu",
-                         (unsigned long long) in->plan->disk + DISK_SLACK,
-                         (unsigned long long) in->plan->disk / 4096 + DISK_SLACK / 512);
+        builder_tmpfs_options(in->plan, 0755, options, sizeof(options));
         r = b.ops->make_root(options, &b.root);
         if (r >= 0 && fstat(b.root, &st) < 0)
                 r = -errno;
         if (r < 0)
-                return setup_error(err, r, "make", "the box's root");
+                return builder_error(err, r, "make", "the box's root");
         b.own = st.st_dev;
         for (size_t i = 0; i < in->plan->n_steps; i++) {
                 r = apply(&b, &in->plan->steps[i], in->mounts ? in->mounts[i] : -1,
@@ -602,20 +482,20 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
         free(b.sources);
         remove_scratch(&b);
         if (fchdir(b.root) < 0)
-                return setup_error(err, -errno, "enter", "the box's root");
+                return builder_error(err, -errno, "enter", "the box's root");
         r = clear_parked(&b);
         if (r < 0)
-                return setup_error(err, r, "tidy", "the box's root");
+                return builder_error(err, r, "tidy", "the box's root");
         if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-                return setup_error(err, -errno, "enter", "the box's root");
+                return builder_error(err, -errno, "enter", "the box's root");
         if (in->plan->session) {
                 r = make_channel(ret_channel);
                 if (r < 0)
-                        return setup_error(err, r, "make", SHELL_CHANNEL);
+                        return builder_error(err, r, "make", SHELL_CHANNEL);
         }
         r = b.ops->seal(b.root);
         close(b.root);
         setrlimit(RLIMIT_NOFILE, &limit);
         umask(mask); /* the caller's, for what the command makes */
-        return r < 0 ? setup_error(err, r, "seal", "the box's root") : 0;
+        return r < 0 ? builder_error(err, r, "seal", "the box's root") : 0;
 }

@@ -70,13 +70,25 @@ bool sample_wanted(const struct plan *plan) {
                (plan->pids || plan->cpu_time_ms || plan->disk || (plan->memory && !plan->memory_by_group));
 }
 
+/* What a file system of the box's own holds; an overlay answers for its layer. */
+static void add_stored(const char *path, uint64_t *stored, bool *full) {
+        struct statfs own;
+
+        if (statfs(path, &own) < 0)
+                return;
+        *stored += (uint64_t) (own.f_blocks - own.f_bfree) * (uint64_t) own.f_bsize;
+        *full = *full || own.f_ffree == 0;
+}
+
 enum hutch_kill_reason sample_check(const struct plan *plan, uint64_t *peak_memory) {
         struct usage u = look();
-        struct statfs own = {0};
         uint64_t stored = 0;
+        bool full = false;
 
-        if (statfs("/", &own) == 0)
-                stored = (uint64_t) (own.f_blocks - own.f_bfree) * (uint64_t) own.f_bsize;
+        add_stored("/", &stored, &full);
+        for (size_t i = 0; plan->ephemeral && i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW && !plan->steps[i].text)
+                        add_stored(plan->steps[i].dest, &stored, &full);
         u.memory += stored; /* the box's own files live in memory */
         if (u.memory > *peak_memory)
                 *peak_memory = u.memory;
@@ -86,7 +98,7 @@ enum hutch_kill_reason sample_check(const struct plan *plan, uint64_t *peak_memo
                 return HUTCH_KILLED_PIDS;
         if (plan->cpu_time_ms && u.cpu_ticks * 1000 / (uint64_t) sysconf(_SC_CLK_TCK) >= plan->cpu_time_ms)
                 return HUTCH_KILLED_CPU;
-        if (plan->disk && (stored > plan->disk || own.f_ffree == 0))
+        if (plan->disk && (stored > plan->disk || full))
                 return HUTCH_KILLED_DISK;
         return HUTCH_NOT_KILLED;
 }

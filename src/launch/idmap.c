@@ -123,7 +123,10 @@ static int prepare(struct preparation *p, const struct step *s, int *ret, struct
                 if (r < 0)
                         return r;
         }
-        fd = tree_clone(source, attributes_of(s), namespace);
+        /* The lower of an overlay is one file system; what is mounted inside of it has steps of its own. */
+        fd = tree_clone(source, s->kind != STEP_COW, attributes_of(s), namespace);
+        if (fd < 0 && s->flags & STEP_SUBMOUNT)
+                fd = tree_clone(source, false, attributes_of(s) | MOUNT_ATTR_RDONLY, -1);
         if (fd < 0 && namespace >= 0)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, fd,
                                  "started by root, %s would have to be attached by an id-mapped mount, and its file "
@@ -156,6 +159,8 @@ static int prepare_layer(struct preparation *p, const char *layers, const struct
         if (layers) {
                 snprintf(path, sizeof(path), "%s/%u", layers, s->layer);
                 r = prepare_own(p, path, STEP_WRITABLE, ret, err);
+                if (r == -EINVAL) /* no id-mapped mounts there: init goes on without */
+                        r = 0;
         }
         for (size_t i = 0; r >= 0 && s->below && s->below[i]; i++)
                 r = prepare_own(p, s->below[i], 0, &ret_below[i], err);

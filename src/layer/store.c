@@ -4,32 +4,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../review/review.h"
-
-void layer_meta_done(struct layer_meta *m) {
-        free(m->id);
-        free(m->workspace);
-        free(m->command);
-        strv_free(m->lowers);
-        strv_free(m->dests);
-        *m = (struct layer_meta){0};
-}
+#include "frozen.h"
+#include "stack.h"
 
 void layer_free(struct layer_box *box) {
         if (!box)
                 return;
         closep(&box->fd);
         closep(&box->lock);
+        closep(&box->state);
         layer_meta_done(&box->meta);
         free(box->path);
         free(box);
@@ -77,126 +69,68 @@ static int take_lock(struct layer_box *box) {
         return flock(box->lock, LOCK_EX | LOCK_NB) < 0 ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
 }
 
-static json_t *json_text(const char *s) {
-        json_t *text = json_string(s);
+/* Its folder by the path that has no links in it: only such are attached later. */
+static int open_box(struct layer_box *box) {
+        char real[PATH_MAX];
 
-        return text ? text : json_string("(not UTF-8)");
-}
-
-static int write_meta(struct layer_box *box) {
-        const struct layer_meta *m = &box->meta;
-        json_t *layers = json_array(), *root;
-        _cleanup_(closep) int fd = -1;
-        _cleanup_(freep) char *text = NULL;
-        int r;
-
-        for (size_t i = 0; m->lowers[i]; i++)
-                json_array_append_new(layers, json_pack("{s:o, s:o}", "lower", json_text(m->lowers[i]), "dest",
-                                                        json_text(m->dests[i])));
-        root = json_pack("{s:s, s:o, s:o, s:I, s:o}", "id", m->id, "workspace", json_text(m->workspace), "command",
-                         json_text(m->command), "created", (json_int_t) m->created, "layers", layers);
-        text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-        json_decref(root);
-        if (!text)
-                return -ENOMEM;
-        fd = openat(box->fd, "meta", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-        return r;
-}
-
-static int read_meta(struct layer_box *box) {
-        struct layer_meta *m = &box->meta;
-        _cleanup_(freep) char *text = NULL;
-        json_t *root, *layers, *one;
-        size_t i;
-        int r;
-
-        r = read_whole_file(box->fd, "meta", 1 << 20, &text, NULL);
-        if (r < 0)
-                return r;
-        root = json_loads(text, 0, NULL);
-        layers = json_object_get(root, "layers");
-        m->workspace = strdup(json_string_value(json_object_get(root, "workspace")) ?: "");
-        m->command = strdup(json_string_value(json_object_get(root, "command")) ?: "");
-        m->created = (uint64_t) json_integer_value(json_object_get(root, "created"));
-        r = m->workspace && m->command && json_array_size(layers) > 0 ? 0 : -EBADMSG;
-        json_array_foreach(layers, i, one) {
-                const char *lower = json_string_value(json_object_get(one, "lower"));
-                const char *dest = json_string_value(json_object_get(one, "dest"));
-
-                if (!lower || lower[0] != '/' || !dest)
-                        r = -EBADMSG;
-                if (r >= 0)
-                        r = strv_push(&m->lowers, lower);
-                if (r >= 0)
-                        r = strv_push(&m->dests, dest);
-        }
-        json_decref(root);
-        return r;
-}
-
-/* The time first, in microseconds, so that names sort by age. */
-static int new_id(char **ret) {
-        static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
-        unsigned char random[2];
-        struct timespec now;
-
-        if (getrandom(random, sizeof(random), 0) != sizeof(random))
-                return -EIO;
-        clock_gettime(CLOCK_REALTIME, &now);
-        return asprintf(ret, "%014llx%c%c",
-                        (unsigned long long) now.tv_sec * 1000000 + (unsigned long long) now.tv_nsec / 1000,
-                        letters[random[0] % 32], letters[random[1] % 32]) < 0
-                       ? -ENOMEM
-                       : 0;
-}
-
-/* The upper's own mode is what the box sees at the top of the folder. */
-static int make_layer(struct layer_box *box, size_t n) {
-        static const char *const parts[] = {"", "/upper", "/work"};
-        struct stat lower;
-        char name[64];
-
-        for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-                snprintf(name, sizeof(name), "%zu%s", n, parts[i]);
-                if (mkdirat(box->fd, name, 0700) < 0)
-                        return -errno;
-        }
-        snprintf(name, sizeof(name), "%zu/upper", n);
-        if (stat(box->meta.lowers[n], &lower) < 0 || fchmodat(box->fd, name, lower.st_mode & 0777, 0) < 0)
+        box->fd = open(box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (box->fd < 0)
                 return -errno;
-        return 0;
+        box->state = openat(box->fd, "../..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (box->state < 0 || !realpath(box->path, real))
+                return -errno;
+        free(box->path);
+        box->path = strdup(real);
+        return box->path ? 0 : -ENOMEM;
+}
+
+static struct layer_box *new_box(void) {
+        struct layer_box *box = calloc(1, sizeof(*box));
+
+        if (box)
+                box->fd = box->lock = box->state = -1;
+        return box;
+}
+
+/* Everything but the meta, which makes it a box. */
+static int fill(struct layer_box *box) {
+        int r = frozen_ref(box->state, box->meta.chain, box->meta.id);
+
+        for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++) {
+                _cleanup_(closep) int model = stack_open_top(box, box->meta.chain, n);
+
+                r = model < 0 && model != -ENOENT
+                            ? model
+                            : stack_make_fresh(box, n, model < 0 ? -1 : model, stack_number(n, "").text);
+        }
+        return r;
 }
 
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
-        _cleanup_(layer_freep) struct layer_box *box = calloc(1, sizeof(*box));
+        _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;
 
         if (!box)
                 return error_oom(err);
-        box->fd = box->lock = -1;
+        r = layer_meta_copy(meta, &box->meta);
+        free(take_ptr(box->meta.id));
+        free(take_ptr(box->meta.name));
         box->meta.created = (uint64_t) time(NULL);
-        box->meta.workspace = strdup(meta->workspace);
-        box->meta.command = strdup(meta->command);
-        r = box->meta.workspace && box->meta.command ? 0 : -ENOMEM;
+        box->meta.linked = false;
         if (r >= 0)
-                r = strv_copy(meta->lowers, &box->meta.lowers);
-        if (r >= 0)
-                r = strv_copy(meta->dests, &box->meta.dests);
-        if (r >= 0)
-                r = new_id(&box->meta.id);
+                r = layer_new_id(&box->meta.id);
         if (r >= 0 && asprintf(&box->path, "%s/%s", root, box->meta.id) < 0)
                 r = -ENOMEM;
         if (r >= 0)
                 r = layer_make_folders(box->path);
-        if (r >= 0) {
-                box->fd = open(box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                r = box->fd < 0 ? -errno : take_lock(box);
-        }
-        for (size_t i = 0; r >= 0 && box->meta.lowers[i]; i++)
-                r = make_layer(box, i);
         if (r >= 0)
-                r = write_meta(box);
+                r = open_box(box);
+        if (r >= 0)
+                r = take_lock(box);
+        if (r >= 0)
+                r = fill(box);
+        if (r >= 0)
+                r = layer_meta_write(box->fd, "meta", &box->meta);
         if (r < 0) {
                 if (box->path)
                         layer_remove(box, NULL);
@@ -207,7 +141,26 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         return 0;
 }
 
+int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err) {
+        size_t n = strv_length(box->meta.lowers);
+        int r = strv_push(&box->meta.lowers, lower);
+
+        if (r >= 0)
+                r = strv_push(&box->meta.dests, dest);
+        if (r >= 0)
+                r = stack_make_fresh(box, n, -1, stack_number(n, "").text);
+        if (r >= 0)
+                r = layer_meta_write(box->fd, "meta", &box->meta);
+        return r < 0 ? stack_error(err, r, box, "add to") : 0;
+}
+
 int layer_renew(struct layer_box *box, struct hutch_error *err) {
+        if (box->meta.linked) {
+                int r = stack_freeze(box, err);
+
+                if (r < 0)
+                        return r;
+        }
         for (size_t i = 0; box->meta.lowers[i]; i++) {
                 _cleanup_(closep) int layer = -1;
                 char name[32];
@@ -226,26 +179,26 @@ int layer_renew(struct layer_box *box, struct hutch_error *err) {
 }
 
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err) {
-        _cleanup_(layer_freep) struct layer_box *box = calloc(1, sizeof(*box));
+        _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;
 
         if (!box)
                 return error_oom(err);
-        box->fd = box->lock = -1;
         if (!id[0] || strchr(id, '/') || id[0] == '.')
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "'%s' is not a box: `hutch boxes` lists them", id);
         box->meta.id = strdup(id);
         if (!box->meta.id || asprintf(&box->path, "%s/%s", root, id) < 0)
                 return error_oom(err);
-        box->fd = open(box->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (box->fd < 0)
-                return error_set(err, HUTCH_E_PATH_MISSING, errno, "there is no box '%s': `hutch boxes` lists them",
-                                 id);
+        r = open_box(box);
+        if (r < 0)
+                return error_set(err, HUTCH_E_PATH_MISSING, r, "there is no box '%s': `hutch boxes` lists them", id);
         r = take_lock(box);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "box %s is in use: it runs, or another hutch reviews it", id);
         if (r >= 0)
-                r = read_meta(box);
+                r = stack_recover(box);
+        if (r >= 0)
+                r = layer_meta_read(box->fd, "meta", &box->meta);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s: `hutch discard --box %s` removes it", id,
                                  errno_text(-r), id);
@@ -279,18 +232,24 @@ int layer_list(const char *root, char ***ret, struct hutch_error *err) {
 #define SWEEP_AFTER_S 10 /* a box that is being made has no meta for a moment either */
 
 void layer_sweep(const char *root, const char *id) {
-        struct layer_box box = {.fd = -1, .lock = -1};
+        _cleanup_(layer_freep) struct layer_box *box = new_box();
         struct stat st;
 
-        if (asprintf(&box.path, "%s/%s", root, id) < 0)
+        if (!box || asprintf(&box->path, "%s/%s", root, id) < 0)
                 return;
-        box.fd = open(box.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (box.fd >= 0 && faccessat(box.fd, "meta", F_OK, 0) < 0 && errno == ENOENT && fstat(box.fd, &st) == 0 &&
-            st.st_mtime + SWEEP_AFTER_S < time(NULL) && take_lock(&box) >= 0)
-                layer_remove(&box, NULL);
-        closep(&box.fd);
-        closep(&box.lock);
-        free(box.path);
+        if (open_box(box) >= 0 && faccessat(box->fd, "meta", F_OK, 0) < 0 && errno == ENOENT &&
+            fstat(box->fd, &st) == 0 && st.st_mtime + SWEEP_AFTER_S < time(NULL) && take_lock(box) >= 0)
+                layer_remove(box, NULL);
+}
+
+void layer_sweep_shared(const char *root) {
+        _cleanup_(closep) int boxes = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), state = -1;
+
+        state = boxes < 0 ? -1 : openat(boxes, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (state < 0)
+                return;
+        frozen_sweep(state);
+        trash_empty(state);
 }
 
 int layer_remove(struct layer_box *box, struct hutch_error *err) {
@@ -298,11 +257,20 @@ int layer_remove(struct layer_box *box, struct hutch_error *err) {
         _cleanup_(closep) int dir = -1;
         int r;
 
+        /* What is no box any more names no layers; killed here, the rest is swept. */
+        if (box->fd >= 0) {
+                (void) unlinkat(box->fd, "meta", 0);
+                (void) unlinkat(box->fd, "meta.next", 0);
+        }
+        if (box->state >= 0 && box->meta.id)
+                frozen_unref(box->state, box->meta.chain, NULL, box->meta.id);
         r = path_dirname(box->path, &root);
         if (r >= 0) {
                 dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 r = dir < 0 ? -errno : review_remove_tree(dir, path_basename(box->path), NULL);
         }
+        if (box->state >= 0)
+                trash_empty(box->state);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot remove %s: %s", box->path, errno_text(-r));
         return 0;

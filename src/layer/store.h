@@ -1,28 +1,21 @@
 /* Where the layers of boxes live: $XDG_STATE_HOME/hutch/boxes/<id>, readable by their owner alone.
  *
- *   <id>/meta        what the box is: workspace, command, time, one lower folder a layer (JSON)
+ *   <id>/meta        what the box is: workspace, command, time, one lower folder a layer, frozen layers (JSON)
  *   <id>/lock        held by whoever runs or reviews the box
  *   <id>/<n>/upper   what the box wrote over the n-th copy-on-write folder
  *   <id>/<n>/work    overlayfs' own
  *   <id>/<n>/base    what the host's files were when the run ended (src/review)
  *
- * A box without changes leaves nothing: its folder is removed with its end. */
+ * A box without changes leaves nothing: its folder is removed with its end. Frozen layers are described in frozen.h,
+ * what is done with them in stack.h, snapshots in snapshot.h. */
 #pragma once
 
-#include <stdint.h>
-
-#include "../base/error.h"
-
-struct layer_meta {
-        char *id, *workspace, *command;
-        uint64_t created; /* seconds since 1970 */
-        char **lowers;    /* host folders, one a layer */
-        char **dests;     /* where the box had them */
-};
+#include "meta.h"
 
 struct layer_box {
         char *path; /* of its folder */
         int fd, lock;
+        int state; /* the folder of all of hutch's state: boxes, layers, snapshots, trash */
         struct layer_meta meta;
 };
 
@@ -32,11 +25,14 @@ int layer_root(char *const *env, char **ret, struct hutch_error *err);
 /* A folder for the owner alone, with its parents. */
 int layer_make_folders(const char *path);
 
-/* Makes a box with n layers and holds its lock. */
+/* Makes a box with fresh layers, over the frozen ones that the meta may list, and holds its lock. */
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err);
 
 /* Makes the layers ready for another mount: what overlayfs left of the last one is not taken twice. */
 int layer_renew(struct layer_box *box, struct hutch_error *err);
+
+/* One more copy-on-write folder. */
+int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err);
 
 /* Opens a box by id and locks it; -EBUSY if somebody runs or reviews it. */
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err);
@@ -47,9 +43,11 @@ int layer_list(const char *root, char ***ret, struct hutch_error *err);
 /* Removes what is left of a box whose maker or remover was killed half way. A living one is not touched. */
 void layer_sweep(const char *root, const char *id);
 
+/* The same for frozen layers and what was thrown away. */
+void layer_sweep_shared(const char *root);
+
 /* Removes the box with everything in it, whatever it holds. */
 int layer_remove(struct layer_box *box, struct hutch_error *err);
 
 void layer_free(struct layer_box *box);
 void layer_freep(struct layer_box **box);
-void layer_meta_done(struct layer_meta *meta);

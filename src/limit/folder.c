@@ -76,17 +76,31 @@ void group_folder_remove(struct group_folder *f) {
                 usleep(1000);
 }
 
-int group_write(const struct group_folder *f, const char *file, const char *format, ...) {
-        _cleanup_(closep) int fd = openat(f->fd, file, O_WRONLY | O_CLOEXEC);
-        char text[128];
-        va_list args;
+int group_write_text(int dir, const char *file, const char *text) {
+        _cleanup_(closep) int fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
+        ssize_t n;
 
         if (fd < 0)
                 return -errno;
+        do
+                n = write(fd, text, strlen(text));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        return (size_t) n == strlen(text) ? 0 : -EIO;
+}
+
+int group_write(const struct group_folder *f, const char *file, const char *format, ...) {
+        char text[128];
+        va_list args;
+        int n;
+
         va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
+        n = vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        return write_all(fd, text, strlen(text));
+        if (n < 0 || (size_t) n >= sizeof(text))
+                return -EINVAL;
+        return group_write_text(f->fd, file, text);
 }
 
 bool group_read(const struct group_folder *f, const char *file, const char *key, uint64_t *ret) {

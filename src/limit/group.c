@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "../base/io.h"
+
 enum { MEMORY, CPU, PIDS, N_FOLDERS };
 
 struct group {
@@ -170,6 +172,24 @@ void group_usage(struct group *g, double *ret_cpu_ms, uint64_t *ret_peak_memory)
                 *ret_cpu_ms = (double) n / 1000000;
         if (group_read(&g->folders[MEMORY], "memory.max_usage_in_bytes", NULL, &n))
                 *ret_peak_memory = n;
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS" */
+static uint64_t read_pressure(const struct group_folder *f, const char *file) {
+        _cleanup_(freep) char *text = NULL;
+        char *total;
+
+        if (f->fd < 0 || read_whole_file(f->fd, file, 4096, &text, NULL) < 0 || !startswith(text, "some "))
+                return 0;
+        total = strstr(text, "total=");
+        return total ? strtoull(total + strlen("total="), NULL, 10) / 1000 : 0;
+}
+
+void group_waits(struct group *g, uint64_t *ret_memory_ms, uint64_t *ret_cpu_ms) {
+        if (!g || g->kind != CGROUP_V2)
+                return;
+        *ret_memory_ms = read_pressure(&g->folders[0], "memory.pressure");
+        *ret_cpu_ms = read_pressure(&g->folders[0], "cpu.pressure");
 }
 
 void group_free(struct group *g) {

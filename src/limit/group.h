@@ -18,6 +18,10 @@ enum hutch_kill_reason group_check(struct group *group);
 /* What the whole box used; 0 where the group cannot tell. */
 void group_usage(struct group *group, double *ret_cpu_ms, uint64_t *ret_peak_memory);
 
+/* How long something in the box had to wait for memory (to be freed, within its limit) and for a processor; 0 where
+ * the kernel does not tell. */
+void group_waits(struct group *group, uint64_t *ret_memory_ms, uint64_t *ret_cpu_ms);
+
 void group_free(struct group *group);
 
 /* Its parts: a folder with files to write numbers into, whichever version. */
@@ -28,6 +32,9 @@ struct group_folder {
 
 int group_folder_make(struct group_folder *f, const char *parent, struct hutch_error *err);
 void group_folder_remove(struct group_folder *f);
+/* In one write or not at all: the kernel takes each write() for a whole value, and the first digits of a pid are
+ * somebody else's. */
+int group_write_text(int dir, const char *file, const char *text);
 int group_write(const struct group_folder *f, const char *file, const char *format, ...) _printf_(3, 4);
 /* The number in a file, or behind a key of it. */
 bool group_read(const struct group_folder *f, const char *file, const char *key, uint64_t *ret);

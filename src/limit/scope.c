@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/io.h"
 #include "../base/path.h"
 
 static int ask_manager(struct hutch_error *err) {
@@ -88,12 +87,10 @@ static int wait_for_scope(char *ret, size_t room, struct hutch_error *err) {
 }
 
 static int write_text(const char *folder, const char *file, const char *text) {
-        char path[4096];
-        _cleanup_(closep) int fd = -1;
+        char path[4200];
 
         snprintf(path, sizeof(path), "%s/%s", folder, file);
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? -errno : write_all(fd, text, strlen(text));
+        return group_write_text(AT_FDCWD, path, text);
 }
 
 int scope_enter(const struct cgroup_facts *facts, char *ret, size_t room, struct hutch_error *err) {

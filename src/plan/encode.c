@@ -9,6 +9,9 @@
 
 #define PLAN_MAGIC 0x686c7031u /* "hlp1" */
 
+/* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
+#define LAYERS_MOST 10000
+
 enum {
         PLAN_ISOLATED = 1,
         PLAN_OWN_NETWORK = 2,
@@ -170,7 +173,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         }
         decode_steps(&r, p);
         if (r.failed || r.left > 0 || !p->backend || !p->user || !p->home || !p->cwd || !strv_length(p->argv) ||
-            p->n_layers > p->n_steps || !env_is_whole(p))
+            p->n_layers > LAYERS_MOST || !env_is_whole(p))
                 return -EBADMSG;
         *ret = take_ptr(p);
         return 0;

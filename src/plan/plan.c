@@ -67,6 +67,13 @@ int plan_add_below(struct plan *plan, unsigned layer, const char *folder) {
         return r;
 }
 
+void plan_renumber_layers(struct plan *plan, const unsigned *numbers, unsigned n) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW)
+                        plan->steps[i].layer = numbers[plan->steps[i].layer];
+        plan->n_layers = n;
+}
+
 size_t plan_n_below(const struct plan *plan, const struct step *before) {
         size_t n = 0;
 

@@ -27,8 +27,9 @@ enum {
         STEP_WRITABLE = 1 << 0,
         STEP_DEVICES = 1 << 1, /* device nodes work */
         STEP_NOEXEC = 1 << 2,
-        STEP_GRANTED = 1 << 3, /* a person's path: seen with the owner's eyes where the caller is root */
-        STEP_REPLACE = 1 << 4, /* skipped where dest does not exist: a file put over one of the host's */
+        STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
+        STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
+        STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
 };
 
 struct step {
@@ -88,6 +89,9 @@ int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
 
 /* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
 int plan_add_below(struct plan *plan, unsigned layer, const char *folder);
+
+/* Gives the layers other numbers, out of n: those of a box that was made before. */
+void plan_renumber_layers(struct plan *plan, const unsigned *numbers, unsigned n);
 
 /* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
 size_t plan_n_below(const struct plan *plan, const struct step *before);

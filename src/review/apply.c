@@ -2,7 +2,8 @@
  *
  * Under the lock the changes are found anew, so that what is judged is what is there. Then, in this order:
  *   1. what is created or modified, from the top down: folders before what is in them. A folder gets its final mode
- *      later, for it may forbid what still has to be done in it;
+ *      later, for it may forbid what still has to be done in it. Files are made ready many at a time, synced
+ *      together, and only then get their names (put.c);
  *   2. what is deleted, from the bottom up, and folders that make way for a file. Deletions come late so that a rename,
  *      which is a creation and a deletion, never leaves neither;
  *   3. modes, attributes and times of folders, from the bottom up;
@@ -12,7 +13,7 @@
  *
  * The host may change under our hands. Each single step names a folder that was opened without links beneath the root,
  * and a name in it; what the name stands for is checked against the base before, and once more when it is replaced. */
-#include "review.h"
+#include "apply.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,41 +21,20 @@
 
 #include "../base/strv.h"
 #include "attrs.h"
-#include "base.h"
 #include "drop.h"
-#include "journal.h"
-#include "list.h"
-#include "stage.h"
 #include "tree.h"
 #include "walk.h"
-
-/* Where a change stands: first whether it is chosen, then its fate. */
-struct fate {
-        bool chosen, settled;
-        bool placed; /* a folder that is there and waits for step 3 */
-        enum apply_status status;
-};
-
-struct apply {
-        const struct review_pair *pair;
-        const struct apply_options *options;
-        struct view view;
-        struct journal journal;
-        struct base base;
-        struct change_list list;
-        struct fate *fates;
-        struct apply_result result;
-};
 
 static void apply_done(struct apply *a) {
         change_list_done(&a->list);
         base_done(&a->base);
+        put_done(a);
         free(a->fates);
         view_done(&a->view);
         journal_done(&a->journal);
 }
 
-static void settle(struct apply *a, size_t i, enum apply_status status, const char *reason) {
+void apply_settle(struct apply *a, size_t i, enum apply_status status, const char *reason) {
         a->fates[i].settled = true;
         a->fates[i].status = status;
         a->result.counts[status]++;
@@ -62,13 +42,30 @@ static void settle(struct apply *a, size_t i, enum apply_status status, const ch
                 a->options->on_change(&a->list.items[i], status, reason, a->options->userdata);
 }
 
-static void settle_error(struct apply *a, size_t i, int r) {
+void apply_settle_error(struct apply *a, size_t i, int r) {
         if (r == -EEXIST || r == -ESTALE)
-                settle(a, i, APPLY_CONFLICT, "the host is changing it right now");
+                apply_settle(a, i, APPLY_CONFLICT, "the host is changing it right now");
         else if (r == -ENOTEMPTY)
-                settle(a, i, APPLY_CONFLICT, "it holds something that was not deleted in the box, or was kept");
+                apply_settle(a, i, APPLY_CONFLICT, "it holds something that was not deleted in the box, or was kept");
         else
-                settle(a, i, APPLY_FAILED, errno_text(-r));
+                apply_settle(a, i, APPLY_FAILED, errno_text(-r));
+}
+
+/* What the host has there now, unless that is not what the box started from. */
+int apply_look(struct apply *a, size_t i, int host, const char *name, struct stat *st, bool *ret_exists) {
+        const char *reason;
+
+        *ret_exists = fstatat(host, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!*ret_exists && errno != ENOENT) {
+                apply_settle_error(a, i, -errno);
+                return -1;
+        }
+        reason = base_check(&a->base, &a->view, &a->list.items[i], *ret_exists ? st : NULL);
+        if (reason && !(a->options->flags & REVIEW_FORCE_CHANGED)) {
+                apply_settle(a, i, APPLY_CONFLICT, reason);
+                return -1;
+        }
+        return 0;
 }
 
 /* Something that has to be there before what is in it: a folder that is new, or comes in the place of something else.
@@ -104,104 +101,14 @@ static bool may(struct apply *a, size_t i) {
         const struct change *c = &a->list.items[i], *up = find_above(a, c->path);
 
         if (c->is_special || c->too_deep)
-                settle(a, i, APPLY_NEVER, c->note);
+                apply_settle(a, i, APPLY_NEVER, c->note);
         else if (c->is_protected && !(a->options->flags & REVIEW_FORCE_PROTECTED))
-                settle(a, i, APPLY_HELD, c->note);
+                apply_settle(a, i, APPLY_HELD, c->note);
         else if (c->kind != CHANGE_DELETED && up && makes_folder(up) && !a->fates[up - a->list.items].placed)
-                settle(a, i, APPLY_DEPENDS, "the folder that it lies in was not applied");
+                apply_settle(a, i, APPLY_DEPENDS, "the folder that it lies in was not applied");
         else
                 return true;
         return false;
-}
-
-/* What the host has there now, unless that is not what the box started from. */
-static int look(struct apply *a, size_t i, int host, const char *name, struct stat *st, bool *ret_exists) {
-        const char *reason;
-
-        *ret_exists = fstatat(host, name, st, AT_SYMLINK_NOFOLLOW) == 0;
-        if (!*ret_exists && errno != ENOENT) {
-                settle_error(a, i, -errno);
-                return -1;
-        }
-        reason = base_check(&a->base, &a->view, &a->list.items[i], *ret_exists ? st : NULL);
-        if (reason && !(a->options->flags & REVIEW_FORCE_CHANGED)) {
-                settle(a, i, APPLY_CONFLICT, reason);
-                return -1;
-        }
-        return 0;
-}
-
-static int stage_entry(struct apply *a, const char *path, int host, const struct stat *old, struct staged *staged) {
-        const char *name = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, name ? (size_t) (name - path) : 0), *target = NULL;
-        _cleanup_(closep) int dir = -1, fd = -1;
-        struct stat st, read_st;
-        int r;
-
-        if (!folder)
-                return -ENOMEM;
-        name = name ? name + 1 : path;
-        dir = upper_open_folder(&a->view.upper, folder, false, NULL);
-        if (dir < 0)
-                return dir;
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return -errno;
-        if (S_ISLNK(st.st_mode)) {
-                r = tree_read_link(dir, name, &target);
-                return r < 0 ? r : stage_link(&a->journal, host, target, &st, staged);
-        }
-        if (S_ISDIR(st.st_mode))
-                return stage_folder(&a->journal, host, staged);
-        fd = upper_open_file(dir, name);
-        if (fd < 0)
-                return fd;
-        /* The mode that was looked at first is the true one: opening may have widened it for a moment. */
-        if (fstat(fd, &read_st) < 0)
-                return -errno;
-        if (read_st.st_ino != st.st_ino)
-                return -ESTALE;
-        return stage_file(&a->journal, host, fd, &st, old, staged);
-}
-
-/* A folder that exists is only made accessible for the time being; its mode is set in step 3. */
-static int enter_folder(int host, const char *name, const struct stat *st) {
-        _cleanup_(closep) int fd = -1;
-
-        if ((st->st_mode & 0700) == 0700)
-                return 0;
-        fd = tree_open(host, name, O_PATH | O_DIRECTORY);
-        return fd < 0 ? fd : tree_chmod(fd, st->st_mode | 0700);
-}
-
-static void apply_entry(struct apply *a, size_t i) {
-        const struct change *c = &a->list.items[i];
-        struct staged staged = STAGED_EMPTY;
-        const char *name;
-        _cleanup_(closep) int host = tree_open_parent(a->pair->lower, c->path, &name);
-        bool exists, folder = S_ISDIR(c->new_mode);
-        struct stat old;
-        int r;
-
-        if (host < 0) {
-                settle_error(a, i, host);
-                return;
-        }
-        if (look(a, i, host, name, &old, &exists) < 0)
-                return;
-        if (folder && exists && S_ISDIR(old.st_mode))
-                r = enter_folder(host, name, &old);
-        else {
-                r = stage_entry(a, c->path, host, exists ? &old : NULL, &staged);
-                if (r >= 0)
-                        r = stage_place(&a->journal, host, &staged, folder, name, exists ? &old : NULL);
-                stage_drop(host, &staged);
-        }
-        if (r < 0)
-                settle_error(a, i, r);
-        else if (folder)
-                a->fates[i].placed = true;
-        else
-                settle(a, i, APPLY_DONE, NULL);
 }
 
 static void apply_deletion(struct apply *a, size_t i) {
@@ -212,19 +119,19 @@ static void apply_deletion(struct apply *a, size_t i) {
         bool exists;
 
         if (host == -ENOENT || host == -ENOTDIR) {
-                settle(a, i, APPLY_DONE, NULL);
+                apply_settle(a, i, APPLY_DONE, NULL);
                 return;
         }
         if (host < 0) {
-                settle_error(a, i, host);
+                apply_settle_error(a, i, host);
                 return;
         }
-        if (look(a, i, host, name, &st, &exists) < 0)
+        if (apply_look(a, i, host, name, &st, &exists) < 0)
                 return;
         if (exists && unlinkat(host, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
-                settle_error(a, i, -errno);
+                apply_settle_error(a, i, -errno);
         else
-                settle(a, i, APPLY_DONE, NULL);
+                apply_settle(a, i, APPLY_DONE, NULL);
 }
 
 static int finish_folder(struct apply *a, const struct change *c) {
@@ -255,46 +162,24 @@ static bool is_late(const struct change *c) {
 static void apply_all(struct apply *a) {
         for (size_t i = 0; i < a->list.n; i++)
                 if (a->fates[i].chosen && !is_late(&a->list.items[i]) && may(a, i))
-                        apply_entry(a, i);
+                        put_entry(a, i, false);
+        put_flush(a);
         for (size_t i = a->list.n; i-- > 0;)
                 if (a->fates[i].chosen && is_late(&a->list.items[i]) && may(a, i)) {
                         if (a->list.items[i].kind == CHANGE_DELETED)
                                 apply_deletion(a, i);
                         else
-                                apply_entry(a, i);
+                                put_entry(a, i, true);
                 }
         for (size_t i = a->list.n; i-- > 0;)
                 if (a->fates[i].placed && !a->fates[i].settled) {
                         int r = finish_folder(a, &a->list.items[i]);
 
                         if (r < 0)
-                                settle_error(a, i, r);
+                                apply_settle_error(a, i, r);
                         else
-                                settle(a, i, APPLY_DONE, NULL);
+                                apply_settle(a, i, APPLY_DONE, NULL);
                 }
-}
-
-/* Names reach the disk with their folder. A folder that cannot be synced is none that could be written in. */
-static void sync_folders(const struct apply *a) {
-        const char *last = NULL;
-        size_t last_len = 0;
-
-        for (size_t i = 0; i < a->list.n; i++) {
-                const char *path = a->list.items[i].path, *slash = strrchr(path, '/');
-                size_t len = slash ? (size_t) (slash - path) : 0;
-                _cleanup_(freep) char *folder = NULL;
-                _cleanup_(closep) int fd = -1;
-
-                if (!a->fates[i].settled || a->fates[i].status != APPLY_DONE ||
-                    (last && last_len == len && strncmp(last, path, len) == 0))
-                        continue;
-                last = path;
-                last_len = len;
-                folder = strndup(path, len);
-                fd = folder ? tree_open(a->pair->lower, folder, O_RDONLY | O_DIRECTORY) : -1;
-                if (fd >= 0)
-                        (void) fsync(fd);
-        }
 }
 
 /* Two views of the list, sorted as it is; the changes stay the list's. */
@@ -352,6 +237,9 @@ static int prepare(struct apply *a, int layer, const struct change_list *reviewe
         if (!a->fates)
                 return error_oom(err);
         choose(a, reviewed, paths);
+        r = put_prepare(a);
+        if (r < 0)
+                return error_oom(err);
         return journal_begin(&a->journal, &a->list, err);
 }
 
@@ -361,7 +249,8 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
         _cleanup_(apply_done) struct apply a = {.pair = pair,
                                                 .options = options ? options : &plain,
                                                 .view = {.pair = pair, .upper.root = pair->upper},
-                                                .journal = JOURNAL_EMPTY};
+                                                .journal = JOURNAL_EMPTY,
+                                                .sync = -1};
         _cleanup_(strv_freep) char **chosen = NULL;
         int r = paths ? change_paths_normalise(paths, &chosen, err) : 0;
 
@@ -373,7 +262,7 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
         if (r < 0)
                 return error_wrap(err, r, "cannot apply to %s", pair->host_path);
         apply_all(&a);
-        sync_folders(&a);
+        put_sync_folders(&a);
         r = clean_layer(&a, chosen, err);
         if (r >= 0)
                 r = journal_end(&a.journal);

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdio.h>
-#include <sys/vfs.h>
 
 #include "../base/io.h"
 #include "list.h"
@@ -161,35 +159,13 @@ static bool later(const struct timespec *a, int64_t sec, long nsec) {
         return a->tv_sec > sec || (a->tv_sec == sec && a->tv_nsec > nsec);
 }
 
-/* Whether the host folder's times may come from another clock than the layer's. */
-static bool has_own_clock(int fd) {
-        struct statfs fs;
-
-        if (fstatfs(fd, &fs) < 0)
-                return true;
-        switch ((unsigned long) fs.f_type) {
-        case NFS_SUPER_MAGIC:
-        case SMB_SUPER_MAGIC:
-        case SMB2_SUPER_MAGIC:
-        case CIFS_SUPER_MAGIC:
-        case V9FS_MAGIC:
-        case FUSE_SUPER_MAGIC:
-        case CEPH_SUPER_MAGIC:
-        case AFS_SUPER_MAGIC:
-        case CODA_SUPER_MAGIC:
-                return true;
-        default:
-                return false;
-        }
-}
-
 /* When the box covered the host's entry. */
 static bool find_birth(struct view *view, const char *path, struct statx *ret) {
         _cleanup_(freep) char *cover = NULL;
         const char *name;
         _cleanup_(closep) int dir = -1;
 
-        if (has_own_clock(view->pair->lower) || view_cover(view, path, &cover) < 0 || !cover[0])
+        if (tree_is_remote(view->pair->lower) || view_cover(view, path, &cover) < 0 || !cover[0])
                 return false;
         dir = tree_open_parent(view->upper.root, cover, &name);
         return dir >= 0 && statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, ret) == 0 &&

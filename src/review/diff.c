@@ -33,7 +33,7 @@ struct text {
 
 struct diff {
         const struct diff_options *options;
-        const char *path;
+        const char *path; /* as it is shown */
         struct buf *out;
         struct text old, new;
 };
@@ -244,6 +244,11 @@ static void put_name(struct diff *d, const char *sign, const char *prefix, bool 
         end(d);
 }
 
+/* A link has no permissions that mean anything. */
+static mode_t git_mode(mode_t mode) {
+        return S_ISLNK(mode) ? S_IFLNK : mode;
+}
+
 static void put_header(struct diff *d) {
         begin(d, BOLD);
         buf_puts(d->out, "diff --git ");
@@ -255,12 +260,12 @@ static void put_header(struct diff *d) {
                 return;
         if (d->old.exists) {
                 begin(d, BOLD);
-                buf_printf(d->out, "%s mode %06o", d->new.exists ? "old" : "deleted file", d->old.mode);
+                buf_printf(d->out, "%s mode %06o", d->new.exists ? "old" : "deleted file", git_mode(d->old.mode));
                 end(d);
         }
         if (d->new.exists) {
                 begin(d, BOLD);
-                buf_printf(d->out, "%s mode %06o", d->old.exists ? "new" : "new file", d->new.mode);
+                buf_printf(d->out, "%s mode %06o", d->old.exists ? "new" : "new file", git_mode(d->new.mode));
                 end(d);
         }
 }
@@ -290,7 +295,7 @@ static int put_text(struct diff *d) {
         put_header(d);
         if (d->old.binary || d->new.binary || d->old.too_large || d->new.too_large) {
                 put_unshown(d);
-                return 0;
+                return d->old.binary || d->new.binary ? DIFF_BINARY : DIFF_LARGE;
         }
         r = lines_split(d->old.data.data ? d->old.data.data : (uint8_t *) "", d->old.data.len, &d->old.lines,
                         &d->old.n);
@@ -343,9 +348,9 @@ static void put_words(struct diff *d, const struct change *c) {
 }
 
 static int diff_sides(const struct review_pair *pair, const struct change *c, const struct diff_options *options,
-                      bool with_old, bool with_new, struct buf *out) {
+                      const char *shown, bool with_old, bool with_new, struct buf *out) {
         _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
-        _cleanup_(diff_done) struct diff d = {.options = options, .path = c->path, .out = out};
+        _cleanup_(diff_done) struct diff d = {.options = options, .path = shown, .out = out};
         uint64_t most = options->most_size ? options->most_size : DEFAULT_MOST;
         int r;
 
@@ -360,26 +365,29 @@ static int diff_sides(const struct review_pair *pair, const struct change *c, co
 
 int review_diff(const struct review_pair *pair, const struct change *c, const struct diff_options *options,
                 struct buf *out, struct hutch_error *err) {
-        struct diff words = {.options = options, .path = c->path, .out = out};
+        _cleanup_(freep) char *shown = tree_join(options->folder ? options->folder : "", c->path);
+        struct diff words = {.options = options, .path = shown, .out = out};
         bool old_text = c->kind != CHANGE_CREATED && has_text(c->old_mode);
         bool new_text = c->kind != CHANGE_DELETED && has_text(c->new_mode);
         bool two = c->kind == CHANGE_MODIFIED && c->type_changed;
-        int r = 0;
+        int r = DIFF_WORDS;
 
+        if (!shown)
+                return error_oom(err);
         if (c->attrs_changed || (!new_text && c->kind != CHANGE_DELETED) || (!old_text && c->kind != CHANGE_CREATED))
                 put_words(&words, c);
         if (two) {
                 /* Another type of thing: the old one goes, the new one comes. */
                 if (old_text)
-                        r = diff_sides(pair, c, options, true, false, out);
+                        r = diff_sides(pair, c, options, shown, true, false, out);
                 if (r >= 0 && new_text)
-                        r = diff_sides(pair, c, options, false, true, out);
+                        r = diff_sides(pair, c, options, shown, false, true, out);
         } else if (old_text || new_text)
-                r = diff_sides(pair, c, options, old_text, new_text, out);
+                r = diff_sides(pair, c, options, shown, old_text, new_text, out);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot compare %s/%s: %s", pair->host_path, c->path,
                                  errno_text(-r));
-        return out->oom ? error_oom(err) : 0;
+        return out->oom ? error_oom(err) : r;
 }
 
 void review_put_path(struct buf *out, const char *path) {

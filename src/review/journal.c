@@ -16,8 +16,8 @@
 #define PREFIX ".hutch-apply."
 #define MOST ((size_t) 1 << 28)
 
-/* Removes the temporary names of one folder. What stands under such a name is a file or link that was not put into
- * place, or what was exchanged against one: a file, or a folder that was empty. */
+/* Removes the temporary names of one folder. What stands under such a name is a file, a link or an empty folder that
+ * was not put into place, or a file that a folder was put in the place of. */
 static void sweep_folder(int lower, const char *folder, const char *prefix) {
         _cleanup_(closep) int fd = tree_open(lower, folder, O_RDONLY | O_DIRECTORY);
         _cleanup_(names_list_done) struct names_list list = {0};
@@ -95,6 +95,8 @@ int journal_begin(struct journal *journal, const struct change_list *changes, st
                 return error_oom(err);
         fd = openat(journal->layer, FILE_NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         r = fd < 0 ? -errno : write_all(fd, b.data, b.len);
+        if (r >= 0 && fdatasync(fd) < 0 && errno != EINVAL)
+                r = -errno;
         if (r >= 0 && renameat(journal->layer, FILE_NAME ".new", journal->layer, FILE_NAME) < 0)
                 r = -errno;
         if (r < 0)

@@ -62,9 +62,13 @@ struct diff_options {
         bool clean;         /* for a terminal: show what it would obey instead of passing it on */
         unsigned context;   /* lines around a change; git's default is 3 */
         uint64_t most_size; /* files above are named with their sizes only; 0: 4 MiB */
+        const char *folder; /* put before the path where it is shown, or NULL */
 };
 
-/* Appends one change as git would write it. */
+/* What a diff could show. */
+enum diff_form { DIFF_TEXT, DIFF_BINARY, DIFF_LARGE, DIFF_WORDS };
+
+/* Appends one change as git would write it. An enum diff_form, or -errno. */
 int review_diff(const struct review_pair *pair, const struct change *change, const struct diff_options *options,
                 struct buf *out, struct hutch_error *err);
 
@@ -111,6 +115,12 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
 
 /* Removes changes from the upper, `paths` as above: the box then sees the host's files there. */
 int review_discard(const struct review_pair *pair, int layer, char *const *paths, struct hutch_error *err);
+
+/* Makes the folder `name` in `dir` of several uppers, the topmost first: one upper that shows the same over any host
+ * folder. Folders are made anew, with their modes, times and attributes; all else are hard links, so neither the uppers
+ * nor the new folder may be written in afterwards: a box that goes on gets a fresh upper over it. The uppers must rest,
+ * and lie on the file system of `dir`. Any depth, any names, any modes. */
+int review_merge(const int *uppers, size_t n, int dir, const char *name, struct hutch_error *err);
 
 /* Removes a folder that a box has written in, and all beneath it: any depth, any names, any modes. */
 int review_remove_tree(int dir, const char *name, struct hutch_error *err);

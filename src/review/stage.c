@@ -1,9 +1,9 @@
 /* Staging; see stage.h.
  *
  * A file is written without a name (O_TMPFILE) where the file system can, so that one that is killed leaves nothing,
- * and synced before it gets one: after a crash of the machine there is the old file or the whole new one. What is to be
- * new is placed so that it fails if something came there meanwhile. What is replaced is looked at once more right
- * before; between that look and the rename lies the only moment in which a host's edit could be lost. */
+ * and is to be synced before it gets one: after a crash of the machine there is the old file or the whole new one. What
+ * is to be new is placed so that it fails if something came there meanwhile. What is replaced is looked at once more
+ * right before; between that look and the rename lies the only moment in which a host's edit could be lost. */
 #include "stage.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #define CHUNK ((size_t) 256 * 1024)
 
 static int open_staged(struct journal *journal, int dir, struct staged *ret) {
-        int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+        int fd = ret->named ? -1 : openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-        if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)) {
+        if (fd < 0 && (ret->named || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT)) {
                 char name[JOURNAL_NAME_MAX];
 
                 journal_name(journal, name);
@@ -134,9 +134,11 @@ int stage_file(struct journal *journal, int dir, int from, const struct stat *st
                 r = -errno;
         if (r >= 0 && futimens(ret->fd, times) < 0)
                 r = -errno;
-        if (r >= 0 && fdatasync(ret->fd) < 0 && errno != EINVAL)
-                r = -errno;
         return r;
+}
+
+int stage_sync(const struct staged *staged) {
+        return staged->fd >= 0 && fdatasync(staged->fd) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 int stage_link(struct journal *journal, int dir, const char *target, const struct stat *st, struct staged *ret) {
@@ -186,6 +188,19 @@ static int give_name(struct staged *staged, int dir, const char *name) {
         return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
+static int stage_name(struct journal *journal, int dir, struct staged *staged) {
+        char fresh[JOURNAL_NAME_MAX];
+        int r;
+
+        if (staged->name[0])
+                return 0;
+        journal_name(journal, fresh);
+        r = give_name(staged, dir, fresh);
+        if (r >= 0)
+                memcpy(staged->name, fresh, sizeof(fresh));
+        return r;
+}
+
 static int place_new(int dir, struct staged *staged, bool is_folder, const char *name) {
         if (!staged->name[0])
                 return give_name(staged, dir, name);
@@ -212,28 +227,28 @@ static bool same_entry(const struct stat *a, const struct stat *b) {
 
 int stage_place(struct journal *journal, int dir, struct staged *staged, bool is_folder, const char *name,
                 const struct stat *old) {
-        bool exchange = old && (is_folder || S_ISDIR(old->st_mode));
+        bool exchange = old && is_folder;
         struct stat now;
         int r;
 
         if (!old)
                 return place_new(dir, staged, is_folder, name);
-        if (!staged->name[0]) {
-                char fresh[JOURNAL_NAME_MAX];
-
-                journal_name(journal, fresh);
-                r = give_name(staged, dir, fresh);
-                if (r < 0)
-                        return r;
-                memcpy(staged->name, fresh, sizeof(fresh));
-        }
+        r = stage_name(journal, dir, staged);
+        if (r < 0)
+                return r;
         if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || !same_entry(&now, old))
                 return -ESTALE;
+        if (S_ISDIR(old->st_mode)) {
+                /* An exchange would leave a folder that is not empty after all under our name if we are killed then. */
+                if (unlinkat(dir, name, AT_REMOVEDIR) < 0)
+                        return -errno;
+                return place_new(dir, staged, false, name);
+        }
         if (renameat2(dir, staged->name, dir, name, exchange ? RENAME_EXCHANGE : 0) < 0)
                 return -errno;
         if (exchange) {
-                /* What stood there has our name now; it is a file, or a folder, and empty, or it goes back. */
-                if (unlinkat(dir, staged->name, S_ISDIR(old->st_mode) ? AT_REMOVEDIR : 0) < 0) {
+                /* What stood there has our name now. */
+                if (unlinkat(dir, staged->name, 0) < 0) {
                         r = -errno;
                         (void) renameat2(dir, staged->name, dir, name, RENAME_EXCHANGE);
                         return r;

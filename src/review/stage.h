@@ -8,6 +8,7 @@
 struct staged {
         int fd;                      /* of a file */
         char name[JOURNAL_NAME_MAX]; /* empty while the file has none */
+        bool named;                  /* it is to have one from the beginning */
 };
 
 #define STAGED_EMPTY                                                                                                   \
@@ -21,6 +22,9 @@ int stage_link(struct journal *journal, int dir, const char *target, const struc
 
 /* An empty folder that its owner may write in; attributes and mode come when it is full. */
 int stage_folder(struct journal *journal, int dir, struct staged *ret);
+
+/* Its content reaches the disk: before it is placed. */
+int stage_sync(const struct staged *staged);
 
 /* Puts it at `name`. `old`: what is to be replaced, NULL: nothing is there. -EEXIST or -ESTALE if that is no longer
  * true; then nothing has changed. */

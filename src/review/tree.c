@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #include "../host/sys.h"
@@ -292,4 +294,25 @@ int tree_remove(int dir, const char *name) {
         if (r < 0)
                 return r;
         return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+bool tree_is_remote(int fd) {
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return true;
+        switch ((unsigned long) fs.f_type) {
+        case NFS_SUPER_MAGIC:
+        case SMB_SUPER_MAGIC:
+        case SMB2_SUPER_MAGIC:
+        case CIFS_SUPER_MAGIC:
+        case V9FS_MAGIC:
+        case FUSE_SUPER_MAGIC:
+        case CEPH_SUPER_MAGIC:
+        case AFS_SUPER_MAGIC:
+        case CODA_SUPER_MAGIC:
+                return true;
+        default:
+                return false;
+        }
 }

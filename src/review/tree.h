@@ -45,6 +45,10 @@ char *tree_join(const char *folder, const char *name);
 int tree_empty(int fd);
 int tree_remove(int dir, const char *name);
 
+/* Whether a folder is on a network or in another process: times may come from another clock, and a sync of the whole
+ * file system may not reach as far as that of a file. */
+bool tree_is_remote(int fd);
+
 /* Overlayfs' marks. */
 bool tree_is_whiteout(const struct stat *st);
 bool tree_is_opaque(int fd);

@@ -9,8 +9,6 @@
 
 #include "tree.h"
 
-#define LOAN "user.overlay.hutch.mode"
-
 struct upper_loan {
         char *path;
         mode_t mode;
@@ -25,10 +23,8 @@ void upper_done(struct upper *upper) {
                 _cleanup_(closep) int fd = tree_open(upper->root, loan->path, O_RDONLY | O_DIRECTORY);
                 struct stat st;
 
-                if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == loan->dev && st.st_ino == loan->ino) {
-                        (void) fremovexattr(fd, LOAN);
-                        (void) fchmod(fd, loan->mode & 07777);
-                }
+                if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == loan->dev && st.st_ino == loan->ino)
+                        upper_end_loan(fd, loan->mode);
                 free(loan->path);
         }
         free(upper->loans);
@@ -57,7 +53,7 @@ static int note_loan(struct upper *upper, const char *path, const struct stat *s
 /* The mode that was kept when access was lent, by us or by one that was killed. */
 static bool find_loan(int fd, mode_t *ret) {
         char text[16];
-        ssize_t n = fgetxattr(fd, LOAN, text, sizeof(text) - 1);
+        ssize_t n = fgetxattr(fd, UPPER_LOAN, text, sizeof(text) - 1);
         unsigned long mode;
         char *end;
 
@@ -85,7 +81,7 @@ static int lend(struct upper *upper, const char *path, int path_fd, const struct
         if (find_loan(fd, &mode))
                 return note_loan(upper, path, st, mode);
         snprintf(text, sizeof(text), "%o", st->st_mode & 07777u);
-        (void) fsetxattr(fd, LOAN, text, strlen(text), 0);
+        (void) fsetxattr(fd, UPPER_LOAN, text, strlen(text), 0);
         return note_loan(upper, path, st, st->st_mode);
 }
 
@@ -137,6 +133,24 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
                 close(fd);
         }
         return open_one(upper, path, need, ret_st);
+}
+
+int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_lent) {
+        struct upper upper = {.root = dir};
+        int fd = open_one(&upper, name, 0500, ret_st);
+
+        *ret_lent = upper.n_loans > 0;
+        for (size_t i = 0; i < upper.n_loans; i++)
+                free(upper.loans[i].path);
+        if (fd >= 0 && *ret_lent)
+                ret_st->st_mode = (ret_st->st_mode & S_IFMT) | (upper.loans[0].mode & 07777);
+        free(upper.loans);
+        return fd;
+}
+
+void upper_end_loan(int fd, mode_t mode) {
+        (void) fremovexattr(fd, UPPER_LOAN);
+        (void) fchmod(fd, mode & 07777);
 }
 
 int upper_open_file(int dir, const char *name) {

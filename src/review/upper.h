@@ -7,6 +7,7 @@
  * reads the mode from it, and puts it back. A file is widened only for the moment of opening it. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "../base/error.h"
@@ -24,6 +25,13 @@ void upper_done(struct upper *upper);
 /* A folder, open for reading, that may be searched, and written in if `writable`. With its true mode in *ret_st (may be
  * NULL). An fd or -errno. */
 int upper_open_folder(struct upper *upper, const char *path, bool writable, struct stat *ret_st);
+
+/* The same for one name of an open folder. Lent or found lent, the mode is given back by upper_end_loan(). */
+int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_lent);
+void upper_end_loan(int fd, mode_t mode);
+
+/* Where a mode is kept meanwhile. */
+#define UPPER_LOAN "user.overlay.hutch.mode"
 
 /* A regular file of a folder, for reading. */
 int upper_open_file(int dir, const char *name);

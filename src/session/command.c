@@ -214,11 +214,10 @@ void command_finish(struct command *c) {
                 o->dropped[i] = budget_dropped(&c->budget, i);
         if (c->out[0] >= 0)
                 late_keep(s, c);
-        if (s->notice[0])
-                snprintf(o->notice, sizeof(o->notice), "%s", s->notice);
-        else if (s->late.len > s->late_told)
-                snprintf(o->notice, sizeof(o->notice),
-                         "background jobs of earlier runs printed something: the session's state has it");
+        snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",
+                 s->late.len > s->late_told
+                         ? "background jobs of earlier runs printed something: the session's state has it\n"
+                         : "");
         s->notice[0] = 0;
         s->late_told = s->late.len;
         if (s->now == c)

@@ -16,6 +16,7 @@
 
 #include "../base/io.h"
 #include "../host/sys.h"
+#include "../limit/meter.h"
 #include "budget.h"
 #include "pump.h"
 
@@ -32,9 +33,10 @@ struct run {
         struct loop *loop;
         struct run_input in;
         struct launched box;
-        struct watch *on_control, *on_end;
+        struct watch *on_control, *on_end, *on_meter;
         struct timer deadline, grace, check, force;
         struct group *group;
+        struct meter *meter; /* of layers on disk, where they have a limit */
         struct pump *pumps[3];
         struct pump *screen, *keys; /* of the box's terminal: to the person, from the person */
         struct winsize size;
@@ -107,6 +109,11 @@ static void conclude(struct run *run) {
                 o->signal = SIGKILL;
 }
 
+static void stop_meter(struct run *run) {
+        watch_remove(&run->on_meter);
+        meter_free(take_ptr(run->meter));
+}
+
 static void check_over(struct run *run) {
         if (run->over || !run->reaped || !pump_is_done(run->pumps[1]) || !pump_is_done(run->pumps[2]) ||
             !pump_is_done(run->screen))
@@ -117,9 +124,22 @@ static void check_over(struct run *run) {
         timer_clear(run->loop, &run->check);
         timer_clear(run->loop, &run->force);
         group_free(take_ptr(run->group));
+        stop_meter(run);
         conclude(run);
         if (run->in.done)
                 run->in.done(run->in.user, run);
+}
+
+/* What does not fit is left out. */
+static void note(struct run *run, const char *text) {
+        char *notices = run->outcome.notices;
+        size_t used = strlen(notices), more = strlen(text);
+
+        if (used + more + 2 > sizeof(run->outcome.notices))
+                return;
+        for (size_t i = 0; i < more; i++)
+                notices[used + i] = text[i] == '\n' ? '?' : text[i];
+        memcpy(notices + used + more, "\n", 2);
 }
 
 static void start_screen(struct run *run, int master);
@@ -159,6 +179,9 @@ static void on_control(void *data, uint32_t events _unused_) {
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;
+        case INIT_NOTICE:
+                note(run, message.error.message);
+                break;
         case INIT_FAILED:
         case INIT_EXITED:
                 run->message = message;
@@ -190,6 +213,7 @@ static void on_end(void *data, uint32_t events _unused_) {
         if (run->told && run->message.peak_memory > run->outcome.peak_memory)
                 run->outcome.peak_memory = run->message.peak_memory;
         group_usage(run->group, &run->outcome.cpu_ms, &run->outcome.peak_memory);
+        group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
                 run->reason = group_check(run->group);
         pump_free(take_ptr(run->pumps[0])); /* nobody is left to read it */
@@ -238,6 +262,13 @@ static void end_by_limit(struct run *run, enum hutch_kill_reason reason) {
         kill_now(run);
 }
 
+/* hutch's own failure, told already; it is never mistaken for the command's. */
+static void give_up(struct run *run) {
+        run->failed = true;
+        error_stage(&run->outcome.error, "supervise");
+        kill_now(run);
+}
+
 static void on_check(void *data) {
         struct run *run = data;
         enum hutch_kill_reason reason = group_check(run->group);
@@ -246,6 +277,24 @@ static void on_check(void *data) {
                 end_by_limit(run, reason);
         else
                 timer_set(run->loop, &run->check, CHECK_EVERY_MS);
+}
+
+/* A watch that fails is hutch's failure: a limit that nobody keeps would be none. */
+static void on_meter(void *data, uint32_t events _unused_) {
+        struct run *run = data;
+        uint64_t bytes;
+        int r = meter_read(run->meter, &bytes);
+
+        if (r == -EAGAIN || (r >= 0 && bytes <= run->in.plan->disk))
+                return;
+        stop_meter(run);
+        if (r >= 0)
+                end_by_limit(run, HUTCH_KILLED_DISK);
+        else if (!run->failed) {
+                error_set(&run->outcome.error, HUTCH_E_IO, r, "cannot watch the size of the layers: %s",
+                          errno_text(-r));
+                give_up(run);
+        }
 }
 
 static void on_grace(void *data) {
@@ -295,18 +344,15 @@ static void at_end(void *data, struct buf *last) {
         budget_put_tail(&tap->run->budget, tap->stream, last);
 }
 
-/* A stream that cannot be carried is hutch's failure, not the command's. */
 static void pump_failed(void *data, int errnum) {
         struct tap *tap = data;
         struct run *run = tap->run;
 
         if (run->failed)
                 return;
-        run->failed = true;
         error_set(&run->outcome.error, HUTCH_E_IO, errnum, "cannot carry %s: %s", stream_names[tap->stream],
                   errno_text(errnum));
-        error_stage(&run->outcome.error, "supervise");
-        kill_now(run);
+        give_up(run);
 }
 
 static void pump_done(void *data) {
@@ -543,6 +589,11 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                         return r;
                 input.group = run->group;
         }
+        if (run->in.plan->disk && run->in.layers) {
+                r = meter_new(run->in.layers, run->in.plan->map_by_parent, &run->meter, err);
+                if (r < 0)
+                        return r;
+        }
         r = launch(&input, &run->box, err);
         if (r < 0)
                 return r;
@@ -551,6 +602,8 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
         r = loop_watch(run->loop, run->box.control, EPOLLIN, on_control, run, &run->on_control);
         if (r >= 0)
                 r = loop_watch(run->loop, run->box.pidfd, EPOLLIN, on_end, run, &run->on_end);
+        if (r >= 0 && run->meter)
+                r = loop_watch(run->loop, meter_fd(run->meter), EPOLLIN, on_meter, run, &run->on_meter);
         if (r < 0)
                 return error_set(err, HUTCH_E_INTERNAL, r, "cannot watch the box: %s", errno_text(-r));
         for (int i = 0; i < 3; i++)
@@ -619,6 +672,7 @@ void run_free(struct run *run) {
         timer_clear(run->loop, &run->check);
         timer_clear(run->loop, &run->force);
         group_free(run->group);
+        stop_meter(run);
         for (int i = 0; i < 3; i++)
                 pump_free(run->pumps[i]);
         pump_free(run->screen);

@@ -9,14 +9,17 @@
 struct buf;
 struct run;
 
+enum { WAITED_MEMORY, WAITED_CPU };
+
 struct outcome { /* the result before it becomes a hutch_result */
         int exit_code, signal;
         enum hutch_kill_reason reason;
         uint64_t dropped[3];
         double duration_ms, cpu_ms;
         uint64_t peak_memory;
-        char notice[160]; /* what a person should know, or empty */
+        uint64_t waited_ms[2]; /* for what its limits kept from it, where a control group can tell */
         struct hutch_error error;
+        char notices[1024]; /* one a line */
 };
 
 struct run_stream {

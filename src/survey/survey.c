@@ -192,6 +192,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = look_at_system(s);
         if (r >= 0 && policy->workspace != HUTCH_WORKSPACE_NONE)
                 r = look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
+        if (r >= 0 && policy->workspace == HUTCH_WORKSPACE_COW)
+                r = survey_mounts(&s->workspace);
         if (r < 0)
                 return r;
         s->paths = calloc(policy->n_paths + 1, sizeof(*s->paths));
@@ -200,6 +202,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         s->n_paths = policy->n_paths;
         for (size_t i = 0; i < policy->n_paths; i++) {
                 r = look_at(policy->paths[i].path, &s->paths[i]);
+                if (r >= 0 && policy->paths[i].access == HUTCH_COW)
+                        r = survey_mounts(&s->paths[i]);
                 if (r < 0)
                         return r;
         }
@@ -236,6 +240,13 @@ int survey_make(const struct hutch_policy *policy, char *const *env, struct surv
         return 0;
 }
 
+static void forget(struct path_fact *fact) {
+        free(fact->real);
+        for (size_t i = 0; i < fact->n_mounts; i++)
+                free(fact->mounts[i].path);
+        free(fact->mounts);
+}
+
 void survey_free(struct survey *s) {
         if (!s)
                 return;
@@ -246,9 +257,9 @@ void survey_free(struct survey *s) {
         free(s->passwd_home);
         free(s->home_fact.real);
         free(s->host_name);
-        free(s->workspace.real);
+        forget(&s->workspace);
         for (size_t i = 0; i < s->n_paths; i++)
-                free(s->paths[i].real);
+                forget(&s->paths[i]);
         free(s->paths);
         for (size_t i = 0; i < s->n_system; i++)
                 free(s->system[i].link);

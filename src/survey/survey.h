@@ -8,6 +8,16 @@
 
 #include "../policy/policy.h"
 
+/* A file system that is mounted beneath a path. */
+struct mount_fact {
+        char *path;
+        bool folder; /* else a file */
+        dev_t dev;
+        ino_t ino;
+        uid_t uid;
+        gid_t gid;
+};
+
 struct path_fact {
         char *real;  /* where the path really lies, links resolved; NULL if it does not exist */
         int errnum;  /* why not */
@@ -17,6 +27,8 @@ struct path_fact {
         nlink_t links;
         uid_t uid;
         gid_t gid;
+        struct mount_fact *mounts; /* beneath it, outer before inner; looked for where it is to be copy-on-write */
+        size_t n_mounts;
 };
 
 /* A folder of the host's root that belongs to the system. */
@@ -45,5 +57,8 @@ struct survey {
 };
 
 int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err);
+/* Its parts. */
+int survey_mounts(struct path_fact *fact);
+
 void survey_free(struct survey *s);
 void survey_freep(struct survey **s);

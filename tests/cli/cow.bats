@@ -1,31 +1,6 @@
 # Copy-on-write and its review: what a box changes stays in its layer until a person takes it.
 load helper
-
-more_setup() {
-        unset XDG_STATE_HOME
-        STATE=$HOME/.local/state/hutch/boxes
-        mkdir src
-        echo int >src/main.c
-        printf 'a\nx\nc\n' >b.txt
-        BEFORE=$(picture)
-}
-
-# The workspace as text: every name with type, mode, times and content.
-picture() { find . -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort; find . -type f -readable -exec sha256sum {} + | sort; }
-untouched() { [ "$(picture)" = "$BEFORE" ] || differs "the workspace is not as it was: $(picture)"; }
-# Nothing is left in the state folder.
-traceless() { [ -z "$(find "$STATE" -mindepth 1 2>/dev/null)" ] || differs "left in the state: $(find "$STATE" -mindepth 1)"; }
-cow() { hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"; }
-# The id that the last cow told.
-box() { sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said"; }
-# reviews STATUS TEXT WORD…: hutch WORD… ends with STATUS and prints TEXT, among other things.
-reviews() {
-        local want=$1 text=$2
-        shift 2
-        run hutch "$@"
-        [ "$status" -eq "$want" ] || differs "[$*] status $status, not $want: $output"
-        [[ $output == *"$text"* ]] || differs "[$*] no '$text' in: $output"
-}
+load cow
 
 @test "rm, new, sed: the host as it was; diff shows, apply takes one, discard drops the rest, no trace" {
         run hutch run --workspace cow -c 'rm -rf src; echo new > a.txt; sed -i s/x/y/ b.txt; cat a.txt b.txt; ls'
@@ -399,6 +374,41 @@ echo '* filter=x' >.gitattributes                                          | .gi
         reviews 125 refused --cow "$HOME/.local/state/hutch" true
         untouched
         traceless
+        agree
+}
+
+# A row: options, shell text, how it ends. What fills the layer waits at the end to be stopped, and has little to fill it with.
+@test "--disk: a layer in memory has a wall, one on disk is watched, and the report says which" {
+        fills() {
+                local words out status=0
+                eval "words=($1)"
+                out=$(hutch --workspace cow --json --disk 16M --timeout 60s "${words[@]}" -c "$2" 2>/dev/null) || status=$?
+                [ "$(field "$out" '[.exit_code,.kill_reason,.enforced.disk]|join(" ")')" = "$3" ] && [ $status -eq "${3%% *}" ] || differs "[$1] $2: $out"
+        }
+        each '
+--ephemeral      | head -c 40M /dev/zero >big; sleep 30                                     | 137 disk enforced
+--ephemeral      | head -c 10M /dev/zero >big; head -c 10M /dev/zero >/tmp/big; sleep 30    | 137 disk enforced
+--ephemeral      | head -c 8M /dev/zero >big                                                | 0  enforced
+--allow-degraded | head -c 40M /dev/zero >big; sleep 30                                     | 137 disk degraded
+--allow-degraded | mkdir -p d/e; head -c 40M /dev/zero >d/e/big; chmod 0 d/e d; sleep 30    | 137 disk degraded
+--allow-degraded | head -c 8M /dev/zero >big; for i in 1 2 3 4; do ln big big$i; done; sleep 1 | 0  degraded
+' fills
+        refused "--workspace cow --disk 16M | --ephemeral keeps them in memory, behind a wall"
+        watched() { pgrep -u "$(id -u)" -x hutch-meter >/dev/null; }
+        await_watch() { # await_watch yes|no
+                for _ in {1..400}; do
+                        if watched; then [ "$1" = no ] || return 0; else [ "$1" = yes ] || return 0; fi
+                        sleep 0.05
+                done
+                return 1
+        }
+        await_watch no || differs "a watch outlives its box"
+        "$HUTCH_BUILD/hutch" --workspace cow --disk 16M --allow-degraded sleep "$NAP" &
+        await_watch yes || differs "nobody watches"
+        kill -9 $!
+        await_watch no || differs "a watch outlives hutch"
+        gone "sleep $NAP"
+        untouched
         agree
 }
 

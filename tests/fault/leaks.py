@@ -15,7 +15,7 @@ from world import LONG, ROOT
 
 ROW = 10000 if LONG else 300
 CROWD = 200 if LONG else 100
-WAIT = ["sh", "-c", "until [ -e gate ]; do sleep 0.1; done"]  # until all are there
+WAIT = ["sh", "-c", "until [ -e gate ]; do sleep 0.5; done"]  # until all are there
 
 
 def fds(pid):
@@ -79,7 +79,7 @@ class Host:
         self.gate.unlink()
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while not select.select([self.process.stdout], [], [], 0.05)[0]:
             self.most = max(self.most, self.boxes())
             if self.most == n or time.monotonic() > until:

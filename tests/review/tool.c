@@ -7,6 +7,7 @@
  *                                              N: as if a person had been shown the first N changes only
  *   review-tool discard LOWER LAYER [PATH…]
  *   review-tool remove FOLDER NAME
+ *   review-tool merge FOLDER NAME UPPER…       the topmost first
  *
  * LAYER is the layer folder, its upper is LAYER/upper. */
 #include "review/review.h"
@@ -113,6 +114,14 @@ int main(int argc, char **argv) {
                 return 2;
         if (streq(verb, "remove")) {
                 r = review_remove_tree(open_folder(AT_FDCWD, argv[i]), argv[i + 1], &err);
+                return r < 0 ? fail(&err) : 0;
+        }
+        if (streq(verb, "merge")) {
+                int uppers[128], n = 0, folder = open_folder(AT_FDCWD, argv[i]);
+
+                for (int arg = i + 2; arg < argc && n < 128; arg++)
+                        uppers[n++] = open_folder(AT_FDCWD, argv[arg]);
+                r = review_merge(uppers, (size_t) n, folder, argv[i + 1], &err);
                 return r < 0 ? fail(&err) : 0;
         }
         if (!realpath(argv[i], resolved))

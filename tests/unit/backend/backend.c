@@ -76,8 +76,33 @@ static void test_lack(void **state _unused_) {
                                 }
 }
 
+/* Layers on disk are watched, those in memory have walls. */
+static void test_disk(void **state _unused_) {
+        struct path_rule cow = {.access = HUTCH_COW};
+        const struct {
+                const char *name;
+                struct hutch_policy policy;
+                enum strength want;
+        } disk[] = {
+                {"a read-write workspace", {.workspace = HUTCH_WORKSPACE_RW}, STRENGTH_FULL},
+                {"a copy-on-write workspace", {.workspace = HUTCH_WORKSPACE_COW}, STRENGTH_PARTIAL},
+                {"… in memory", {.workspace = HUTCH_WORKSPACE_COW, .ephemeral = true}, STRENGTH_FULL},
+                {"a copy-on-write path", {.paths = &cow, .n_paths = 1}, STRENGTH_PARTIAL},
+                {"… in memory", {.paths = &cow, .n_paths = 1, .ephemeral = true}, STRENGTH_FULL},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(disk); i++) {
+                struct host_facts facts = {0};
+                struct offers offers;
+
+                backend_namespace.offer(&disk[i].policy, &facts, &offers);
+                unit_check(offers.have[HUTCH_G_DISK] == disk[i].want, "%s: disk", disk[i].name);
+        }
+}
+
 int main(void) {
         unit_add_rows(rows, test_choose);
         unit_add("what is lacking is said", test_lack, NULL);
+        unit_add("disk: a watch or a wall", test_disk, NULL);
         return unit_run("backend/backend");
 }

@@ -248,7 +248,7 @@ static const struct broken_row {
         {"a bind without a source", lose_source},
         {"a copy-on-write folder without a source", lose_lower},
         {"a layer past the last", uncounted_layer},
-        {"more layers than steps", uncounted_layers},
+        {"more layers than any box has", uncounted_layers},
         {"a layer below what has none", below_a_bind},
         {"a layer below by a name that is no path", below_by_no_path},
         {"a layer below what is shown elsewhere", below_the_same},

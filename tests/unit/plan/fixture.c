@@ -154,6 +154,23 @@ static int add_caller(struct survey *s, const struct fixture *f) {
         return r < 0 || !s->user || !s->host_name ? -ENOMEM : 0;
 }
 
+static int add_mounts(struct path_fact *ws, const char *const *mounts) {
+        ws->mounts = calloc(3, sizeof(*ws->mounts));
+        for (size_t i = 0; ws->mounts && i < 3 && mounts[i]; i++) {
+                struct path_fact at = {0};
+
+                if (look_at(mounts[i], &at) < 0 || !at.real)
+                        return -ENOMEM;
+                ws->mounts[ws->n_mounts++] = (struct mount_fact){.path = at.real,
+                                                                 .folder = at.type == S_IFDIR,
+                                                                 .dev = at.dev,
+                                                                 .ino = at.ino,
+                                                                 .uid = at.uid,
+                                                                 .gid = at.gid};
+        }
+        return ws->mounts ? 0 : -ENOMEM;
+}
+
 static int make_survey(const struct fixture *f, const struct hutch_policy *p, struct survey **ret) {
         _cleanup_(survey_freep) struct survey *s = calloc(1, sizeof(*s));
         int r;
@@ -168,6 +185,8 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
                 r = add_caller(s, f);
         if (r >= 0 && p->workspace != HUTCH_WORKSPACE_NONE)
                 r = look_at(p->workspace_dir ? p->workspace_dir : p->base_dir, &s->workspace);
+        if (r >= 0 && f->mounts[0])
+                r = add_mounts(&s->workspace, f->mounts);
         s->paths = calloc(p->n_paths + 1, sizeof(*s->paths));
         s->resolv_conf = strdup(f->resolv_conf ? f->resolv_conf : "/etc/resolv.conf");
         if (r < 0 || !s->paths || !s->resolv_conf)
@@ -268,7 +287,7 @@ int fixture_plan(const struct fixture *f, struct plan **ret, struct hutch_error 
 }
 
 static void print_step(struct buf *b, const struct step *s) {
-        static const char *const flags[] = {"writable", "devices", "noexec", "granted", "replace"};
+        static const char *const flags[] = {"writable", "devices", "noexec", "granted", "replace", "submount"};
         bool any = false;
 
         buf_printf(b, "  %s:", s->dest);
@@ -337,6 +356,9 @@ const struct fixture golden_cases[] = {
         {"workspace-ro", {"workspace=ro"}},
         {"workspace-cow", {"workspace=cow"}},
         {"workspace-cow-as-user", {"workspace=cow", "as=user"}},
+        {"workspace-cow-with-mounts",
+         {"workspace=cow"},
+         .mounts = {"/home/ann/src/app/.env", "/home/ann/src/app/vendor", "/home/ann/src/app/vendor/mine"}},
         {"workspace-cow-in-memory", {"workspace=cow", "ephemeral"}},
         {"workspace-cow-ro-deep-inside", {"workspace=cow", "ro=vendor/mine"}},
         {"cow-paths", {"cow=/data", "cow=/usr/share/doc:/mnt/doc", "ro=/data/out"}},

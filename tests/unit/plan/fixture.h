@@ -20,6 +20,7 @@ struct fixture {
         const char *home, *home_real; /* "" for none */
         const char *passwd_home;
         const char *resolv_conf;
+        const char *mounts[3];  /* other file systems, inside of the workspace */
         const char *dir;        /* the current folder */
         const char *const *env; /* instead of the usual one */
         const char *const *argv, *command, *cwd, *const *request_env;

@@ -1,0 +1,21 @@
+/* Paths of a command line, which choose changes of a box's layers. */
+#pragma once
+
+#include "changes.h"
+
+/* The paths that lie in one layer, seen from its folder; `all`: the folder itself, or no path at all was given. */
+struct choice {
+        char **paths;
+        bool all, none;
+};
+
+/* `paths` are absolute or seen from the current folder, written as people write them: "..", "//" and a "/" at the end
+ * are understood. NULL: everything. */
+int choice_make(const struct layer_pair *layer, const char *const *paths, struct choice *ret, struct hutch_error *err);
+void choice_done(struct choice *c);
+
+/* Whether it chooses a path of the layer. */
+bool choice_has(const struct choice *c, const char *path);
+
+/* Fails where a path lies in none of the layers. */
+int choice_check(const struct changes *all, const char *const *paths, struct hutch_error *err);

@@ -1,0 +1,34 @@
+/* Between the parts of init that build the box's file system: root.c, and cow.c for copy-on-write folders. */
+#pragma once
+
+#include "init.h"
+#include "mount.h"
+
+struct builder {
+        const struct init_input *in;
+        const struct mount_ops *ops;
+        int root;
+        dev_t own;    /* the root's file system: ours to make things in */
+        int *sources; /* of the steps, then their layers' folders, then what is below those; opened before the root
+                       * covers anything of the host */
+        unsigned n_scratch, n_covers, n_parked;
+};
+
+/* Opens a path of the box, O_PATH; -errno. */
+int builder_open(const struct builder *b, const char *path);
+
+/* The place to mount on: a folder or, for a source that is not one, a file. Made where it is missing and ours. */
+int builder_open_place(struct builder *b, const char *path, bool folder, int *ret);
+
+/* Attaches a detached mount where the box will never see it; without one (-1) *ret is the folder for it. */
+int builder_park(struct builder *b, int mount, int *ret);
+
+/* Options of the box's own file systems: with a limit, a little more room than that, so that init sees it passed. */
+void builder_tmpfs_options(const struct plan *plan, unsigned mode, char *ret, size_t room);
+
+unsigned builder_flags(const struct step *s);
+int builder_error(struct hutch_error *err, int r, const char *what, const char *path);
+int builder_place_error(struct hutch_error *err, int r, const char *dest);
+
+/* A copy-on-write folder. */
+int cow_attach(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err);

@@ -1,0 +1,170 @@
+/* See meta.h. */
+#include "meta.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "../base/io.h"
+#include "../base/strv.h"
+
+void layer_meta_done(struct layer_meta *m) {
+        free(m->id);
+        free(m->workspace);
+        free(m->command);
+        free(m->name);
+        free(m->away);
+        strv_free(m->lowers);
+        strv_free(m->dests);
+        strv_free(m->chain);
+        *m = (struct layer_meta){0};
+}
+
+int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
+        struct layer_meta copy = {.created = m->created, .linked = m->linked};
+        int r = 0;
+
+        copy.id = m->id ? strdup(m->id) : NULL;
+        copy.name = m->name ? strdup(m->name) : NULL;
+        copy.workspace = strdup(m->workspace);
+        copy.command = strdup(m->command);
+        if ((m->id && !copy.id) || (m->name && !copy.name) || !copy.workspace || !copy.command)
+                r = -ENOMEM;
+        if (r >= 0)
+                r = strv_copy(m->lowers, &copy.lowers);
+        if (r >= 0)
+                r = strv_copy(m->dests, &copy.dests);
+        if (r >= 0)
+                r = strv_copy(m->chain, &copy.chain);
+        if (r < 0) {
+                layer_meta_done(&copy);
+                return r;
+        }
+        *ret = copy;
+        return 0;
+}
+
+static json_t *json_text(const char *s) {
+        json_t *text = json_string(s);
+
+        return text ? text : json_string("(not UTF-8)");
+}
+
+int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
+        json_t *layers = json_array(), *chain = json_array(), *root;
+        _cleanup_(closep) int fd = -1;
+        _cleanup_(freep) char *text = NULL;
+        int r;
+
+        for (size_t i = 0; m->lowers && m->lowers[i]; i++)
+                json_array_append_new(layers, json_pack("{s:o, s:o}", "lower", json_text(m->lowers[i]), "dest",
+                                                        json_text(m->dests[i])));
+        for (char **id = m->chain; id && *id; id++)
+                json_array_append_new(chain, json_string(*id));
+        root = json_pack("{s:s, s:o, s:o, s:I, s:o, s:o}", "id", m->id, "workspace", json_text(m->workspace), "command",
+                         json_text(m->command), "created", (json_int_t) m->created, "layers", layers, "chain", chain);
+        if (root && m->name)
+                json_object_set_new(root, "name", json_text(m->name));
+        if (root && m->linked)
+                json_object_set_new(root, "linked", json_true());
+        if (root && m->away)
+                json_object_set_new(root, "away", json_string(m->away));
+        text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+        json_decref(root);
+        if (!text)
+                return -ENOMEM;
+        fd = openat(dir, "meta.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+        if (r >= 0 && renameat(dir, "meta.new", dir, file) < 0)
+                r = -errno;
+        return r;
+}
+
+static char *copy_text(const json_t *root, const char *key) {
+        return strdup(json_string_value(json_object_get(root, key)) ?: "");
+}
+
+/* A name of our own making: nothing that leads elsewhere. */
+static bool is_id(const char *s) {
+        return s && s[0] && s[0] != '.' && !strchr(s, '/');
+}
+
+static int read_chain(const json_t *chain, struct layer_meta *m) {
+        const json_t *one;
+        int r = 0;
+        size_t i;
+
+        json_array_foreach(chain, i, one) {
+                if (!is_id(json_string_value(one)))
+                        return -EBADMSG;
+                r = r < 0 ? r : strv_push(&m->chain, json_string_value(one));
+        }
+        return r;
+}
+
+static int read_layers(const json_t *layers, struct layer_meta *m) {
+        const json_t *one;
+        int r = 0;
+        size_t i;
+
+        json_array_foreach(layers, i, one) {
+                const char *lower = json_string_value(json_object_get(one, "lower"));
+                const char *dest = json_string_value(json_object_get(one, "dest"));
+
+                if (!lower || lower[0] != '/' || !dest)
+                        return -EBADMSG;
+                if (r >= 0)
+                        r = strv_push(&m->lowers, lower);
+                if (r >= 0)
+                        r = strv_push(&m->dests, dest);
+        }
+        return r;
+}
+
+int layer_meta_read(int dir, const char *file, struct layer_meta *m) {
+        _cleanup_(freep) char *text = NULL;
+        const char *name, *away;
+        json_t *root;
+        int r;
+
+        r = read_whole_file(dir, file, 1 << 20, &text, NULL);
+        if (r < 0)
+                return r;
+        root = json_loads(text, 0, NULL);
+        name = json_string_value(json_object_get(root, "name"));
+        away = json_string_value(json_object_get(root, "away"));
+        m->workspace = copy_text(root, "workspace");
+        m->command = copy_text(root, "command");
+        m->created = (uint64_t) json_integer_value(json_object_get(root, "created"));
+        m->linked = json_is_true(json_object_get(root, "linked"));
+        m->name = name ? strdup(name) : NULL;
+        m->away = away ? strdup(away) : NULL;
+        if (!m->workspace || !m->command || (name && !m->name) || (away && !m->away))
+                r = -ENOMEM;
+        else
+                r = json_array_size(json_object_get(root, "layers")) > 0 ? 0 : -EBADMSG;
+        if (r >= 0)
+                r = read_layers(json_object_get(root, "layers"), m);
+        if (r >= 0)
+                r = read_chain(json_object_get(root, "chain"), m);
+        json_decref(root);
+        return r;
+}
+
+int layer_new_id(char **ret) {
+        static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+        unsigned char random[2];
+        struct timespec now;
+
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+                return -EIO;
+        clock_gettime(CLOCK_REALTIME, &now);
+        return asprintf(ret, "%014llx%c%c",
+                        (unsigned long long) now.tv_sec * 1000000 + (unsigned long long) now.tv_nsec / 1000,
+                        letters[random[0] % 32], letters[random[1] % 32]) < 0
+                       ? -ENOMEM
+                       : 0;
+}

@@ -1,0 +1,28 @@
+/* What a box or a snapshot is, as a file: JSON, replaced whole. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/error.h"
+
+struct layer_meta {
+        char *id, *workspace, *command;
+        char *name;       /* of a snapshot, or NULL */
+        uint64_t created; /* seconds since 1970 */
+        char **lowers;    /* host folders, one a layer */
+        char **dests;     /* where the box had them */
+        char **chain;     /* frozen layers below the box's own, the lowest first */
+        bool linked;      /* the box's own layers share files with frozen ones: no box may write there */
+        char *away;       /* of a change that is under way: where the layers go that it replaces; or NULL */
+};
+
+void layer_meta_done(struct layer_meta *m);
+int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret);
+
+/* `dir` is the box's or snapshot's folder; the id is not in the file but its name, and left alone. */
+int layer_meta_read(int dir, const char *file, struct layer_meta *m);
+int layer_meta_write(int dir, const char *file, const struct layer_meta *m);
+
+/* A fresh id: the time first, so that names sort by age. */
+int layer_new_id(char **ret);

@@ -1,0 +1,38 @@
+/* Snapshots: a chain of frozen layers that has a name of its own, and outlives the box.
+ *
+ *   snapshots/<id>/meta      name, workspace, folders, chain, time (JSON)
+ *
+ * Making one freezes the box's layers, going back to one gives a box its chain and fresh layers, a fork gives the chain
+ * to another box: none of them looks at what is in a layer. The folder is locked (flock), shared by who uses the
+ * snapshot, alone by who removes it. */
+#pragma once
+
+#include "store.h"
+
+struct layer_snapshot {
+        int fd, state;
+        struct layer_meta meta;
+};
+
+/* `name` may be NULL; two snapshots of one workspace do not share one. */
+int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err);
+
+/* By id, or by name among those of the workspace (NULL: of all). `root` is the folder of all boxes. */
+int snapshot_open(const char *root, const char *id, const char *workspace, struct layer_snapshot **ret,
+                  struct hutch_error *err);
+
+/* The ids of all snapshots, newest first. What killed makers and removers left is swept on the way. */
+int snapshot_list(const char *root, char ***ret, struct hutch_error *err);
+
+int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err);
+
+/* The box gets the snapshot's files; what it wrote since is thrown away. */
+int snapshot_restore(struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
+
+/* A new box that begins with the files of a snapshot, or with those that another box has now. */
+int snapshot_unfold(const char *root, const struct layer_snapshot *snapshot, struct layer_box **ret,
+                    struct hutch_error *err);
+int snapshot_fork(struct layer_box *box, struct layer_box **ret, struct hutch_error *err);
+
+void snapshot_free(struct layer_snapshot *snapshot);
+void snapshot_freep(struct layer_snapshot **snapshot);

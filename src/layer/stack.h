@@ -1,0 +1,52 @@
+/* The stack of a box's layers: its own on top, frozen ones below.
+ *
+ * A change of the stack is made ready beside what is there (`<n>.next` for each layer that is replaced), then written
+ * down as a whole (`meta.next`), then done by renames: the old layers go where `away` says, the new ones take their
+ * place, and `meta.next` becomes `meta`. Killed before it was written down, it never was, and what was made ready is
+ * removed; killed later, whoever opens the box next finishes it. Neither loses anything, and none of the steps knows
+ * how much there is in a layer. */
+#pragma once
+
+#include "store.h"
+
+/* Finishes or forgets a change that somebody was killed in. The lock is held. */
+int stack_recover(struct layer_box *box);
+
+/* A fresh layer `name` in the box's folder. Its top looks like that of `model` (a layer's folder; -1: like the host's
+ * folder), whose notes on the host's files it takes over. */
+int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *name);
+
+/* The topmost frozen layer of the chain that has an n-th folder: an fd, or -ENOENT. */
+int stack_open_top(const struct layer_box *box, char *const *chain, size_t n);
+
+/* Freezes what the box wrote since the last time, if it wrote anything; its own layers are empty then. */
+int stack_freeze(struct layer_box *box, struct hutch_error *err);
+
+/* Makes one frozen layer of all. */
+int stack_compact(struct layer_box *box, struct hutch_error *err);
+#define STACK_MOST 100 /* layers, after which that is due */
+
+/* Gives the box another chain and fresh layers of its own. */
+int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error *err);
+
+/* Makes one layer of the box's own of all: for a review, which knows no more than one. */
+int stack_squash(struct layer_box *box, struct hutch_error *err);
+
+/* The n-th layer with all below it, merged into the folder `view` of it: to be looked at, and removed afterwards. */
+int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *err);
+
+/* The folders of the frozen layers of the n-th, the topmost first. */
+int stack_list_below(const struct layer_box *box, size_t n, char ***ret);
+
+/* Between its parts. */
+struct stack_name {
+        char text[32];
+};
+
+struct stack_name stack_number(size_t n, const char *suffix); /* "3", "3.next" */
+int stack_open_layer(const struct layer_box *box, size_t n);
+int stack_error(struct hutch_error *err, int r, const struct layer_box *box, const char *what);
+
+/* A meta without a chain, whose old layers go to the trash; and a meta that takes effect. */
+int stack_begin_replacing(struct layer_box *box, struct layer_meta *ret);
+int stack_commit(struct layer_box *box, struct layer_meta *next);

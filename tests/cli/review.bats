@@ -1,0 +1,148 @@
+# Reviewing: how changes are chosen, shown and told to programs.
+load helper
+load cow
+
+@test "with several folders every path says which one it lies in" {
+        mkdir "$T/data"
+        echo d >"$T/data/b.txt"
+        hutch --workspace cow --cow "$T/data:/srv/d" -c 'echo more >>/srv/d/b.txt; echo more >>b.txt' 2>/dev/null
+        run hutch diff --name-only
+        [ "$output" = "$T/data/b.txt"$'\n'"$T/ws/b.txt" ] || differs "$output"
+        run hutch diff --stat
+        [ "${lines[0]}" = " M $T/data/b.txt (2 -> 7 bytes)" ] || differs "$output"
+        hutch diff >"$T/patch"
+        grep -qx "diff --git a$T/data/b.txt b$T/data/b.txt" "$T/patch" || differs "$(cat "$T/patch")"
+        grep -qx -- "+++ b$T/ws/b.txt" "$T/patch" || differs "$(cat "$T/patch")"
+        run hutch diff "$T/data"
+        [[ $output == *"$T/data/b.txt"* && $output != *ws/b.txt* ]] || differs "$output"
+        hutch discard
+        traceless
+        agree
+}
+
+@test "paths as people write them choose the same in diff, apply and discard" {
+        mkdir -p src/deep
+        ln -s "$T/ws" "$T/link"
+        cow 'echo 1 >src/one; echo 2 >src/deep/two; echo 3 >three'
+        chosen() { # chosen PATH NAMES
+                run hutch diff --name-only -- "$1"
+                [ "$(echo $output)" = "$2" ] || differs "[$1] $output"
+        }
+        each '
+                src | src/deep/two src/one
+                src/ | src/deep/two src/one
+                ./src//deep/../one | src/one
+                src/deep/.. | src/deep/two src/one
+                src/. | src/deep/two src/one
+                ../ws/three | three
+                . | src/deep/two src/one three
+                ../ws/ | src/deep/two src/one three' chosen
+        chosen "$T/ws//src/deep/" src/deep/two
+        chosen "$T/link/three" three
+        (cd src && run hutch diff -d .. --name-only ../three && [ "$output" = three ]) || differs "from a folder beneath"
+        reviews 125 "nothing at nosuch was changed" diff src nosuch
+        reviews 125 "nothing at sr was changed" diff sr
+        reviews 0 "1 applied" apply ./src/../src/deep/
+        [ -e src/deep/two ] && [ ! -e src/one ] || differs "applied: $(find src)"
+        reviews 0 "" discard -- "$T/ws/src//one"
+        reviews 0 "1 applied" apply -- ../ws/three
+        traceless
+        agree
+}
+
+@test "a name that begins with a dash, behind --" {
+        cow 'echo >-f; echo >--stat; echo >other'
+        run hutch diff --name-only -- -f --stat
+        [ "$output" = $'--stat\n-f' ] || differs "$output"
+        reviews 0 "1 applied" apply -- -f
+        [ -e ./-f ] && [ ! -e other ] || differs "$(ls)"
+        reviews 0 "" discard -- --stat
+        run hutch diff --name-only
+        [ "$output" = other ] || differs "$output"
+        hutch discard
+        agree
+}
+
+@test "names are quoted as git quotes them, and valid UTF-8 is left alone" {
+        cow $'echo >grün; echo >\'a\nb\'; echo >$(printf "\\377x"); echo >$(printf "\\033[31mred"); echo >$(printf "left\\342\\200\\256right")'
+        run hutch diff --name-only
+        [ "$output" = $'"\\033[31mred"\n"a\\nb"\ngrün\n"left\\342\\200\\256right"\n"\\377x"' ] || differs "$output"
+        run hutch diff --stat
+        [[ $output == *$' A grün (0 -> 1 bytes)'* ]] || differs "$output"
+        hutch discard
+        agree
+}
+
+@test "links have git's mode" {
+        need git
+        ln -s old was
+        cow 'ln -s target new; rm was'
+        run hutch diff
+        [[ $output == *"new file mode 120000"* && $output == *"deleted file mode 120000"* && $output != *120777* ]] || differs "$output"
+        hutch diff | git apply --check - || differs "git does not take it"
+        hutch discard
+        agree
+}
+
+@test "diff --json: one object a change" {
+        printf 'a\0b' >bin
+        BEFORE=$(picture)
+        cow $'echo new >a.txt; sed -i s/x/y/ b.txt; rm -r src; printf "a\\0c" >bin; mkdir -p .vscode; echo {} >.vscode/tasks.json; ln -s a.txt l; mkfifo p; echo >$(printf "\\377")'
+        hutch diff --json >"$T/json"
+        python3 - "$T/json" "$T/ws" <<'E' || differs "$(cat "$T/json")"
+import json, sys
+all = json.load(open(sys.argv[1]))
+by = {c["path"] if isinstance(c["path"], str) else "base64": c for c in all}
+assert set(by) == {"a.txt", "b.txt", "src", "src/main.c", "bin", ".vscode", ".vscode/tasks.json", "l", "p", "base64"}, by.keys()
+for c in all:
+    assert list(c) == ["kind", "path", "host_path", "type", "old_mode", "new_mode", "old_size", "new_size", "binary", "protected", "note", "diff"], list(c)
+a, b, s = by["a.txt"], by["b.txt"], by["src/main.c"]
+assert a["kind"] == "created" and a["host_path"] == sys.argv[2] + "/a.txt" and a["old_mode"] is None and a["old_size"] is None
+assert a["new_mode"].startswith("100") and a["new_size"] == 4 and a["diff"].endswith("+new\n") and a["type"] == "file"
+assert b["kind"] == "modified" and b["old_size"] == b["new_size"] == 6 and "\n-x\n+y\n" in b["diff"]
+assert s["kind"] == "deleted" and s["new_mode"] is None and s["old_size"] == 4
+assert by["src"]["type"] == "folder" and by["src"]["diff"] is None
+assert by["bin"]["binary"] and by["bin"]["diff"] is None and not a["binary"]
+assert by[".vscode/tasks.json"]["protected"] and by[".vscode/tasks.json"]["note"] and not a["protected"] and a["note"] is None
+assert by["l"]["type"] == "link" and by["l"]["new_mode"] == "120000" and by["p"]["type"] == "fifo"
+assert by["base64"]["path"] == {"base64": "/w=="}
+E
+        hutch diff --json b.txt src | python3 -c 'import json, sys; assert [c["path"] for c in json.load(sys.stdin)] == ["b.txt", "src", "src/main.c"]' || differs "chosen paths"
+        reviews 125 "nothing at none was changed" diff --json none
+        hutch discard
+        untouched
+        agree
+}
+
+@test "the result tells the box that keeps the changes" {
+        hutch --json --workspace cow -c 'echo >new' >"$T/json"
+        id=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["box"])' "$T/json")
+        reviews 0 "new" diff --name-only --box "$id"
+        hutch discard --box "$id"
+        for options in "--workspace cow" "--workspace rw" "--workspace cow --ephemeral"; do
+                hutch --json $options true | python3 -c 'import json, sys; r = json.load(sys.stdin); assert "box" in r and r["box"] is None' || differs "$options"
+        done
+        agree
+}
+
+# at_terminal COMMAND: what a terminal of its own would get.
+at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
+
+@test "a terminal gets colours and a pager; a pipe and NO_COLOR get neither" {
+        need script
+        cow $'echo new >a.txt; printf "\\033]0;title\\007\\n" >esc'
+        printf '#!/bin/sh\necho begin; cat; echo end\n' >"$T/pager" && chmod +x "$T/pager"
+        out=$(TERM=xterm PAGER=$T/pager at_terminal "$HUTCH_BUILD/hutch diff")
+        [[ $out == begin*$'\e[32m+new\e[m'*end ]] || differs "$out"
+        [[ $out != *$'\e]0'* && $out == *'\x1b]0;title\x07'* ]] || differs "what a terminal obeys: $out"
+        out=$(TERM=xterm PAGER=$T/pager NO_COLOR=1 at_terminal "$HUTCH_BUILD/hutch diff")
+        [[ $out == begin*$'\n+new'*end && $out != *$'\e'* ]] || differs "NO_COLOR: $out"
+        out=$(TERM=dumb PAGER=cat at_terminal "$HUTCH_BUILD/hutch diff")
+        [[ $out != *$'\e'* && $out != begin* && $out == *$'\n+new'* ]] || differs "TERM=dumb: $out"
+        out=$(TERM=xterm PAGER='false' at_terminal "$HUTCH_BUILD/hutch diff a.txt; echo rc=\$?")
+        [[ $out == *rc=* ]] || differs "a pager that reads nothing: $out"
+        out=$(PAGER=$T/pager hutch diff)
+        [[ $out != begin* && $out != *$'\e[3'* ]] || differs "a pipe: $out"
+        hutch discard
+        agree
+}
