@@ -267,8 +267,7 @@ static json_t *late_json(const char *data, size_t len) {
 
 int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         const hutch_request request = {.command = "__hutch_state", .no_changes = true};
-        _cleanup_(freep) char *dump = NULL, *late = NULL;
-        size_t len, late_len;
+        _cleanup_(client_state_done) struct client_state known = {0};
         hutch_result *result;
         json_t *root;
         int r;
@@ -282,9 +281,9 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         }
         root = state_json(result->output[1], result->output_len[1]);
         hutch_result_free(result);
-        r = warden_client_state(box->warden, box->session_id, &dump, &len, &late, &late_len, err);
+        r = warden_client_state(box->warden, box->session_id, &known, err);
         if (r >= 0) {
-                json_object_set_new(root, "late_output", late_json(late, late_len));
+                json_object_set_new(root, "late_output", late_json(known.late, known.late_len));
                 *ret = json_dumps(root, JSON_COMPACT);
                 r = *ret ? 0 : error_oom(err);
         }
@@ -353,6 +352,36 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
                 r = begin(box, NULL, 0, err);
         pthread_mutex_unlock(&box->queue);
         return r;
+}
+
+/* ---- a pause: its files are to be changed from outside ---- */
+
+/* Ends the session and everything in it; what resume needs is in *ret. For a named one this process becomes the one that
+ * opened it. */
+int session_box_pause(hutch_box *box, struct client_state *ret, struct hutch_error *err) {
+        _cleanup_(freep) char *root = NULL;
+        int r;
+
+        r = warden_client_state(box->warden, box->session_id, ret, err);
+        if (r < 0)
+                return r;
+        if (!box->name) {
+                stop(box);
+                return 0;
+        }
+        r = leave_named(box, err);
+        if (r >= 0 && box->box_id && !box->layers) {
+                r = layer_root(environ, &root, err);
+                if (r >= 0)
+                        r = layer_open(root, box->box_id, &box->layers, err);
+        }
+        return r;
+}
+
+int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err) {
+        int r = prepare(box, err);
+
+        return r < 0 ? r : begin(box, state, len, err);
 }
 
 /* ---- named sessions of this user ---- */

@@ -425,6 +425,41 @@ void session_cancel(struct session *s, struct command *command, enum hutch_kill_
 
 /* ---- the whole ---- */
 
+/* Below init in the tree of processes, which is the whole box. The shell may have children that it has yet to reap. */
+static size_t list_below(pid_t parent, pid_t shell, unsigned depth, struct buf *ret) {
+        _cleanup_(freep) char *list = NULL;
+        char path[64], *next;
+        size_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+        if (depth > 64 || read_whole_file(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
+                return 0;
+        next = list;
+        for (char *word; (word = strsep(&next, " \n"));) {
+                _cleanup_(freep) char *stat = NULL;
+                pid_t pid = atoi(word);
+                const char *end;
+
+                snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+                if (pid <= 0 || read_whole_file(AT_FDCWD, path, 4096, &stat, NULL) < 0 || !(end = strrchr(stat, ')')))
+                        continue;
+                if (pid != shell && end[1] == ' ' && end[2] != 'Z') {
+                        buf_printf(ret, "%.*s\n", (int) (end - stat) + 1, stat);
+                        n++;
+                }
+                n += list_below(pid, shell, depth + 1, ret);
+        }
+        return n;
+}
+
+size_t session_list_others(const struct session *s, struct buf *ret) {
+        return list_below(run_init(s->box), s->pid, 0, ret);
+}
+
+void session_freeze(struct session *s, bool on) {
+        run_order(s->box, ORDER_FREEZE, on, NULL, 0);
+}
+
 bool session_is_idle(const struct session *s) {
         return !s->now && !s->queue;
 }

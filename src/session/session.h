@@ -8,6 +8,7 @@
 
 #include "../supervise/run.h"
 
+struct buf;
 struct session;
 
 struct session_input {
@@ -52,6 +53,12 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
 int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
                    void *user);
 
-/* How many processes there are beside init and the shell, and what background jobs said since, apart by run. */
+/* The processes of the box beside init and the shell, a line each: pid and name; how many. */
+size_t session_list_others(const struct session *s, struct buf *ret);
+
+/* Stops everything in the box, or lets it go on. */
+void session_freeze(struct session *s, bool on);
+
+/* What background jobs said since their runs, apart by run (see late.c). */
 bool session_is_idle(const struct session *s);
 const struct buf *session_late_output(const struct session *s);

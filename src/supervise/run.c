@@ -309,6 +309,10 @@ void run_stop(struct run *run, enum hutch_kill_reason reason) {
         timer_set(run->loop, &run->grace, GRACE_MS);
 }
 
+pid_t run_init(const struct run *run) {
+        return run->box.pid;
+}
+
 void run_signal(struct run *run, int sig) {
         if (!run->reaped)
                 order(run, ORDER_SIGNAL, sig);

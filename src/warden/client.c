@@ -231,13 +231,22 @@ int warden_client_command(int warden, uint32_t session, const struct client_comm
         return 0;
 }
 
-int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *ret_len, char **ret_late,
-                        size_t *ret_late_len, struct hutch_error *err) {
+void client_state_done(struct client_state *state) {
+        free(state->state);
+        free(state->late);
+        *state = (struct client_state){0};
+}
+
+static int read_memfd(int fd, char **ret, size_t *ret_len) {
+        return fd < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EIO : read_whole_fd(fd, 1u << 30, ret, ret_len);
+}
+
+int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err) {
         struct warden_session_request request = {.request = WARDEN_STATE, .session = session};
         _cleanup_(closep) int ours = -1, theirs = -1;
+        _cleanup_(client_state_done) struct client_state state = {0};
         struct warden_state_is answer;
         int ends[2], fds[2] = {-1, -1}, r;
-        char *state = NULL, *late = NULL;
 
         r = open_reply(ends, err);
         if (r < 0)
@@ -248,38 +257,45 @@ int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *
                 return warden_gone(err);
         closep(&theirs);
         r = read_reply(ours, WARDEN_STATE_IS, &answer, sizeof(answer), fds, 2, err);
-        if (r >= 0 && (!answer.known || fds[0] < 0))
+        if (r >= 0 && !answer.known)
                 r = error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
-        if (r >= 0 && (lseek(fds[0], 0, SEEK_SET) < 0 || lseek(fds[1], 0, SEEK_SET) < 0 ||
-                       read_whole_fd(fds[0], 1u << 30, &state, ret_len) < 0 ||
-                       read_whole_fd(fds[1], 1u << 30, &late, ret_late_len) < 0)) {
-                free(state);
+        if (r >= 0 && (read_memfd(fds[0], &state.state, &state.state_len) < 0 ||
+                       read_memfd(fds[1], &state.late, &state.late_len) < 0))
                 r = error_set(err, HUTCH_E_IO, EIO, "cannot read the shell's state");
-        }
         closep(&fds[0]);
         closep(&fds[1]);
         if (r < 0)
                 return r;
-        *ret_state = state;
-        *ret_late = late;
+        state.others = answer.others;
+        memcpy(state.names, answer.names, sizeof(state.names));
+        *ret = state;
+        state = (struct client_state){0};
         return 0;
 }
 
-int warden_client_end(int warden, uint32_t session) {
-        struct warden_session_request request = {.request = WARDEN_END, .session = session};
+/* Sends a request that is answered by closing its socket. */
+static int ask_and_wait(int warden, uint32_t what, uint32_t session) {
+        struct warden_session_request request = {.request = what, .session = session};
         struct hutch_error err;
         uint32_t rest;
-        int ends[2];
+        int ends[2], r;
 
         if (open_reply(ends, &err) < 0)
                 return -EMFILE;
-        if (message_send(warden, &request, sizeof(request), &ends[1], 1) >= 0) {
-                closep(&ends[1]);
-                message_receive(ends[0], &rest, sizeof(rest), NULL, 0, 0); /* returns when it is gone */
-        }
+        r = message_send(warden, &request, sizeof(request), &ends[1], 1);
         closep(&ends[1]);
+        if (r >= 0)
+                message_receive(ends[0], &rest, sizeof(rest), NULL, 0, 0);
         close(ends[0]);
-        return 0;
+        return r;
+}
+
+int warden_client_freeze(int warden, uint32_t session, bool on) {
+        return ask_and_wait(warden, on ? WARDEN_FREEZE : WARDEN_THAW, session);
+}
+
+int warden_client_end(int warden, uint32_t session) {
+        return ask_and_wait(warden, WARDEN_END, session);
 }
 
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err) {

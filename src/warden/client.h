@@ -40,8 +40,17 @@ struct client_command {
 /* *ret is the command's own socket, for warden_client_wait() and warden_client_cancel(). */
 int warden_client_command(int warden, uint32_t session, const struct client_command *command, int *ret,
                           struct hutch_error *err);
-int warden_client_state(int warden, uint32_t session, char **ret_state, size_t *ret_len, char **ret_late,
-                        size_t *ret_late_len, struct hutch_error *err);
+
+struct client_state {
+        char *state, *late; /* a dump of the shell; what background jobs said, encoded */
+        size_t state_len, late_len;
+        size_t others; /* processes beside the shell */
+        char names[512];
+};
+
+void client_state_done(struct client_state *state);
+int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err);
+int warden_client_freeze(int warden, uint32_t session, bool on);
 int warden_client_end(int warden, uint32_t session); /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err);

@@ -14,6 +14,8 @@ enum warden_request {
         WARDEN_OPEN,    /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
+        WARDEN_FREEZE,  /* the same: everything in the box stops */
+        WARDEN_THAW,    /* the same: and goes on */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
         WARDEN_KEEP,    /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
@@ -62,7 +64,9 @@ struct warden_opened {
 
 struct warden_state_is {
         uint32_t reply;
-        uint32_t known; /* the shell could tell */
+        uint32_t known;  /* the shell could tell */
+        uint32_t others; /* processes beside the shell, and the first of them */
+        char names[512]; /* "12 (sleep)", one a line */
 };
 
 struct warden_outcome {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -308,6 +309,10 @@ static void on_state(void *user, const char *state, size_t len) {
         struct warden_state_is reply = {.reply = WARDEN_STATE_IS, .known = state != NULL};
         _cleanup_(closep) int text = memfd_make("hutch-state", state, state ? len : 0);
         _cleanup_(closep) int output = memfd_make("hutch-late", late->data, late->len);
+        _cleanup_(buf_done) struct buf names = {0};
+
+        reply.others = (uint32_t) session_list_others(v->session, &names);
+        snprintf(reply.names, sizeof(reply.names), "%.*s", (int) names.len, (const char *) names.data);
 
         message_send(v->asked, &reply, sizeof(reply), (int[]){text, output}, text >= 0 && output >= 0 ? 2 : 0);
         closep(&v->asked);
@@ -327,6 +332,14 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
         v->asked = take_fd(&fds[0]);
         if (session_ask_state(v->session, on_state, v) < 0)
                 on_state(v, NULL, 0);
+}
+
+/* Answered by closing the socket: the order has gone to init before anything that comes after it. */
+void sessions_freeze(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+
+        if (v)
+                session_freeze(v->session, request->request == WARDEN_FREEZE);
 }
 
 void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
