@@ -22,7 +22,8 @@ struct cli {
         /* of sessions */
         const char *shell, *idle_timeout, *timeout, *output_cap;
         const char *env[64]; /* NAME=VALUE for one run */
-        size_t n_env;
+        size_t n_env;           /* may be more than there is room for */
+        const char *box_option; /* the last one that shapes a box, beside those that a run may have too */
         bool discard;
 };
 

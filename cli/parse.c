@@ -170,6 +170,11 @@ static void complain_unknown(const struct word *w) {
                      near ? "?" : "");
 }
 
+/* What a single run of a session may have, too. */
+static bool is_of_a_run(const char *name) {
+        return !strcmp(name, "timeout") || !strcmp(name, "output-cap") || !strcmp(name, "env");
+}
+
 static int parse_option(int argc, char **argv, int *at, struct cli *cli) {
         hutch_option_info info;
         hutch_error err = {0};
@@ -201,8 +206,13 @@ static int parse_option(int argc, char **argv, int *at, struct cli *cli) {
                         cli->timeout = w.value;
                 else if (!strcmp(info.name, "output-cap"))
                         cli->output_cap = w.value;
-                else if (!strcmp(info.name, "env") && cli->n_env + 1 < COUNT(cli->env))
-                        cli->env[cli->n_env++] = w.value;
+                else if (!strcmp(info.name, "env")) {
+                        if (cli->n_env + 1 < COUNT(cli->env))
+                                cli->env[cli->n_env] = w.value;
+                        cli->n_env++;
+                }
+                if (!is_of_a_run(info.name))
+                        cli->box_option = info.name;
                 if (hutch_policy_set_option(cli->policy, info.name, w.value, &err) < 0) {
                         cli_complain("%s", err.message);
                         return -1;

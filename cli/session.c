@@ -80,6 +80,10 @@ static int run(struct cli *cli, const char *name) {
                 cli_complain("session run: no command given: -c 'TEXT', or one behind --");
                 return EXIT_HUTCH;
         }
+        if (cli->n_env >= sizeof(cli->env) / sizeof(cli->env[0])) {
+                cli_complain("session run: too many --env: export them in the session");
+                return EXIT_HUTCH;
+        }
         if ((cli->timeout && hutch_parse_duration(cli->timeout, &request.timeout_ms, &err) < 0) ||
             (cli->output_cap && hutch_parse_size(cli->output_cap, &request.output_cap, &err) < 0))
                 return fail(&err);
@@ -214,6 +218,34 @@ static const struct {
 } actions[] = {{"start", start, false}, {"run", run, true},   {"state", state, true}, {"reset", reset, true},
                {"attach", attach, true}, {"list", list, false}, {"stop", stop, true}};
 
+/* What a session is made of is said when it starts: `run --net open` must not run without a network and say nothing. */
+static int check_options(const struct cli *cli, const char *action) {
+        const struct {
+                const char *name, *actions;
+                bool given;
+        } options[] = {
+                {cli->box_option, "start", cli->box_option != NULL},
+                {"shell", "start", cli->shell != NULL},
+                {"idle-timeout", "start", cli->idle_timeout != NULL},
+                {"timeout", "start run", cli->timeout != NULL},
+                {"output-cap", "start run", cli->output_cap != NULL},
+                {"env", "start run", cli->n_env > 0},
+                {"stdin", "run", strcmp(cli->stdin_from, "inherit") != 0},
+                {"json", "run state", cli->json},
+                {"discard", "stop", cli->discard},
+                {"capture", "", cli->capture},
+                {"result", "", cli->result_file != NULL},
+        };
+
+        for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+                if (options[i].given && !strstr(options[i].actions, action)) {
+                        cli_complain("session %s: takes no --%s%s", action, options[i].name,
+                                     !strcmp(options[i].actions, "start") ? ": `hutch session start` does" : "");
+                        return -1;
+                }
+        return 0;
+}
+
 int cli_session(struct cli *cli) {
         const char *names[sizeof(actions) / sizeof(actions[0])], *near;
         const char *action = cli->paths ? cli->paths[0] : NULL;
@@ -240,6 +272,8 @@ int cli_session(struct cli *cli) {
                         cli_complain("session %s: takes no command: `hutch session run` does", action);
                         return EXIT_HUTCH;
                 }
+                if (check_options(cli, action) < 0)
+                        return EXIT_HUTCH;
                 return actions[i].act(cli, name ? name : "default");
         }
         near = hutch_suggest(action, names, sizeof(names) / sizeof(names[0]));

@@ -3,6 +3,10 @@
 _hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
         --allow-nested --cmd --stdin --json --result --capture --help --version'
+_hutch_shell_options='--shell'
+_hutch_start_options='--shell --idle-timeout'
+_hutch_session_run_options='--cmd --timeout --output-cap --env --stdin --json --help'
+_hutch_stop_options='--discard --help'
 _hutch_diff_options='--box --dir --stat --name-only --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
@@ -21,6 +25,7 @@ _hutch_value() {
         --dir | -d | --tmpfs) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
         --dev) mapfile -t COMPREPLY < <(compgen -f -- "${2:-/dev/}") ;;
         --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+        --shell) mapfile -t COMPREPLY < <(compgen -W '/bin/bash /bin/sh' -- "$2") ;;
         --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         *) COMPREPLY=() ;; # numbers, durations, shell text
         esac
@@ -28,8 +33,31 @@ _hutch_value() {
         return 0
 }
 
+# Behind `hutch session`, whose words so far are the arguments behind $1: the sub-verb, the name, or options, that begin with $1.
+_hutch_session() {
+        local cur=$1 words=''
+        shift
+        if [ $# -eq 0 ]; then
+                words='start run state reset attach list stop'
+        elif [[ $cur == -* ]]; then
+                case $1 in
+                start)
+                        words="${_hutch_options/--cmd --stdin --json --result --capture/} $_hutch_start_options"
+                        words=${words/--version/}
+                        ;;
+                run) words=$_hutch_session_run_options ;;
+                state) words='--json --help' ;;
+                stop) words=$_hutch_stop_options ;;
+                *) words='--help' ;;
+                esac
+        elif [[ $# -eq 1 && $1 == @(run|state|reset|attach|stop) ]]; then
+                words=$(hutch session list 2>/dev/null | sed -n '2,$s/ .*//p')
+        fi
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+
 _hutch() {
-        local i word verb='' cur=${COMP_WORDS[COMP_CWORD]}
+        local i word verb='' words=() cur=${COMP_WORDS[COMP_CWORD]}
 
         COMPREPLY=()
         for ((i = 1; i < COMP_CWORD; i++)); do
@@ -41,7 +69,7 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --shell | --idle-timeout)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -59,15 +87,27 @@ _hutch() {
                         done
                         ;;
                 -*) ;;
-                run | explain | doctor | boxes | diff | apply | discard)
-                        [ -n "$verb" ] && break
-                        verb=$word
+                run | explain | shell | session | doctor | boxes | diff | apply | discard)
+                        if [ "$verb" = session ]; then
+                                words+=("$word")
+                        elif [ -n "$verb" ]; then
+                                break
+                        else
+                                verb=$word
+                        fi
                         ;;
-                *) [[ $verb == @(diff|apply|discard) ]] || break ;;
+                *)
+                        [[ $verb == @(session|diff|apply|discard) ]] || break
+                        words+=("$word")
+                        ;;
                 esac
         done
         if [ "$verb" = doctor ]; then
                 mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
+        elif [[ $verb == session && $i -ge $COMP_CWORD && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
+                _hutch_session "$cur" "${words[@]}"
+        elif [ "$verb" = shell ]; then
+                mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--cmd /} $_hutch_shell_options" -- "$cur")
         elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
                 case $verb in
                 boxes) word='--help' ;;
@@ -91,7 +131,7 @@ _hutch() {
         elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
         elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
-                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W 'run explain shell session boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
         else
                 mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

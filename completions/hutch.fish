@@ -5,7 +5,7 @@ function __fish_hutch_where
     set -l words (commandline -opc)
     set -l takes_value -d --dir --workspace --ro --rw --cow --hide --tmpfs --dev --as --net --allow-host --isolation --timeout \
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file -c --cmd --stdin --result \
-        --box --older-than
+        --box --older-than --shell --idle-timeout
     set -l verb ''
     set -l i 2
     while test $i -le (count $words)
@@ -17,8 +17,12 @@ function __fish_hutch_where
         else if contains -- $word $takes_value
             set i (math $i + 2)
             continue
-        else if test -z "$verb"; and contains -- $word run explain boxes diff apply discard doctor
+        else if test -z "$verb"; and contains -- $word run explain shell session boxes diff apply discard doctor
             set verb $word
+        else if test "$verb" = session; and contains -- $word start run state reset attach list stop
+            set verb "session-$word"
+        else if contains -- "$verb" session-run session-state session-reset session-attach session-stop session-start; and not string match -q -- '-*' $word
+            set verb "$verb-named"
         else if contains -- "$verb" boxes diff apply discard # their words are paths
         else if not string match -q -- '-*' $word
             break
@@ -41,12 +45,14 @@ function __fish_hutch_at
         return
     end
     switch "$argv[1]"
-        case options
-            not contains -- "$where[2]" doctor boxes diff apply discard
+        case options # of one command
+            contains -- "$where[2]" '' run explain
+        case box # what a box is made of
+            contains -- "$where[2]" '' run explain shell session-start session-start-named
         case verb
             test -z "$where[2]"
         case command
-            not contains -- "$where[2]" doctor boxes diff apply discard
+            contains -- "$where[2]" '' run explain
         case '*'
             contains -- "$where[2]" $argv
     end
@@ -66,6 +72,8 @@ end
 complete -c hutch -f
 complete -c hutch -n '__fish_hutch_at verb' -a run -d 'run a command in a box'
 complete -c hutch -n '__fish_hutch_at verb' -a explain -d 'show the plan, run nothing'
+complete -c hutch -n '__fish_hutch_at verb' -a shell -d 'an interactive shell in a box'
+complete -c hutch -n '__fish_hutch_at verb' -a session -d 'a shell that stays'
 complete -c hutch -n '__fish_hutch_at verb' -a boxes -d 'list boxes that wait for review'
 complete -c hutch -n '__fish_hutch_at verb' -a diff -d 'show what a box changed'
 complete -c hutch -n '__fish_hutch_at verb' -a apply -d 'take changes to the host'
@@ -84,34 +92,61 @@ complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names a
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
 complete -c hutch -n '__fish_hutch_at boxes diff apply discard' -s h -l help -d 'show the options'
 
+set -l run '__fish_hutch_at session-run session-run-named'
+complete -c hutch -n '__fish_hutch_at session' -a start -d 'start a session'
+complete -c hutch -n '__fish_hutch_at session' -a run -d 'run a command in it'
+complete -c hutch -n '__fish_hutch_at session' -a state -d 'show what its shell remembers'
+complete -c hutch -n '__fish_hutch_at session' -a reset -d 'back to how it was started'
+complete -c hutch -n '__fish_hutch_at session' -a attach -d 'sit down at it'
+complete -c hutch -n '__fish_hutch_at session' -a list -d 'show those that there are'
+complete -c hutch -n '__fish_hutch_at session' -a stop -d 'end it'
+complete -c hutch -n '__fish_hutch_at session-run session-state session-reset session-attach session-stop' -a "(hutch session list 2>/dev/null | tail -n +2 | string match -rg '^(\S+)')"
+complete -c hutch -n '__fish_hutch_at shell session-start session-start-named' -l shell -x -a '/bin/bash /bin/sh' -d 'which shell'
+complete -c hutch -n '__fish_hutch_at session-start session-start-named' -l idle-timeout -x -d 'end it when nobody used it for so long'
+complete -c hutch -n "$run" -s c -l cmd -x -d 'run shell text'
+complete -c hutch -n "$run" -l timeout -x -d 'end the command after this time'
+complete -c hutch -n "$run" -l output-cap -x -d 'limit stdout and stderr together'
+complete -c hutch -n "$run" -l env -x -d 'set a variable for this run'
+complete -c hutch -n "$run" -l json -d 'print one result object'
+complete -c hutch -n "$run; or __fish_hutch_at shell" -l stdin -r -F -a 'inherit none' -d 'where standard input comes from'
+complete -c hutch -n '__fish_hutch_at shell session-state session-state-named' -l json -d 'print for programs'
+complete -c hutch -n '__fish_hutch_at shell' -l result -r -F -d 'write the result object there'
+complete -c hutch -n '__fish_hutch_at shell' -l capture -d 'print stdout at the end, in one piece'
+complete -c hutch -n '__fish_hutch_at shell' -s V -l version -d 'show the version'
+complete -c hutch -n '__fish_hutch_at session-stop session-stop-named' -l discard -d 'drop what it changed'
+for verb in shell session session-{start,run,state,reset,attach,stop}{,-named} session-list
+    complete -c hutch -n "__fish_hutch_at $verb" -s h -l help -d 'show the options'
+end
+
 set -l at __fish_hutch_at options
-complete -c hutch -n "$at" -s d -l dir -x -a '(__fish_complete_directories)' -d 'the workspace'
-complete -c hutch -n "$at" -l same-path -d "start in the workspace's host path"
-complete -c hutch -n "$at" -l workspace -x -a 'rw ro cow none' -d 'how the workspace is attached'
-complete -c hutch -n "$at" -l ro -r -F -d 'attach a further path read-only'
-complete -c hutch -n "$at" -l rw -r -F -d 'attach a further path read-write'
-complete -c hutch -n "$at" -l cow -r -F -d 'attach a further path copy-on-write'
-complete -c hutch -n "$at" -l ephemeral -d 'keep copy-on-write changes in memory, gone with the box'
-complete -c hutch -n "$at" -l hide -r -F -d 'mask a path'
-complete -c hutch -n "$at" -l tmpfs -x -a '(__fish_complete_directories)' -d 'put an empty writable folder there'
-complete -c hutch -n "$at" -l dev -r -F -d 'attach a device node'
-complete -c hutch -n "$at" -l as -x -a 'host user root' -d 'identity inside the box'
-complete -c hutch -n "$at" -l net -x -a 'deny open loopback allowlist' -d 'the network policy'
-complete -c hutch -n "$at" -l allow-host -x -a '(__fish_print_hostnames)' -d 'allow one host'
-complete -c hutch -n "$at" -l isolation -x -a 'auto none restricted namespace' -d 'the backend'
-complete -c hutch -n "$at" -l timeout -x -d 'end the box after this time'
-complete -c hutch -n "$at" -l memory -x -d 'limit the memory'
-complete -c hutch -n "$at" -l cpu -x -d 'limit the processor share, of one core'
-complete -c hutch -n "$at" -l cpu-time -x -d 'limit the processor time'
-complete -c hutch -n "$at" -l pids -x -d 'limit the number of processes'
-complete -c hutch -n "$at" -l disk -x -d "limit what the box's own places hold"
-complete -c hutch -n "$at" -l output-cap -x -d 'limit stdout and stderr together'
-complete -c hutch -n "$at" -l output-overflow -x -a 'kill truncate' -d 'what happens at the cap'
-complete -c hutch -n "$at" -l env -x -a '(set -nx)' -d "set a variable, or pass the caller's"
-complete -c hutch -n "$at" -l env-file -r -F -d 'set the variables of a file'
-complete -c hutch -n "$at" -l allow-degraded -d 'accept less where it cannot be enforced'
-complete -c hutch -n "$at" -l strict -d 'refuse where anything would be degraded'
-complete -c hutch -n "$at" -l allow-nested -d 'let the box make namespaces and mounts'
+set -l box __fish_hutch_at box
+complete -c hutch -n "$box" -s d -l dir -x -a '(__fish_complete_directories)' -d 'the workspace'
+complete -c hutch -n "$box" -l same-path -d "start in the workspace's host path"
+complete -c hutch -n "$box" -l workspace -x -a 'rw ro cow none' -d 'how the workspace is attached'
+complete -c hutch -n "$box" -l ro -r -F -d 'attach a further path read-only'
+complete -c hutch -n "$box" -l rw -r -F -d 'attach a further path read-write'
+complete -c hutch -n "$box" -l cow -r -F -d 'attach a further path copy-on-write'
+complete -c hutch -n "$box" -l ephemeral -d 'keep copy-on-write changes in memory, gone with the box'
+complete -c hutch -n "$box" -l hide -r -F -d 'mask a path'
+complete -c hutch -n "$box" -l tmpfs -x -a '(__fish_complete_directories)' -d 'put an empty writable folder there'
+complete -c hutch -n "$box" -l dev -r -F -d 'attach a device node'
+complete -c hutch -n "$box" -l as -x -a 'host user root' -d 'identity inside the box'
+complete -c hutch -n "$box" -l net -x -a 'deny open loopback allowlist' -d 'the network policy'
+complete -c hutch -n "$box" -l allow-host -x -a '(__fish_print_hostnames)' -d 'allow one host'
+complete -c hutch -n "$box" -l isolation -x -a 'auto none restricted namespace' -d 'the backend'
+complete -c hutch -n "$box" -l timeout -x -d 'end the box after this time'
+complete -c hutch -n "$box" -l memory -x -d 'limit the memory'
+complete -c hutch -n "$box" -l cpu -x -d 'limit the processor share, of one core'
+complete -c hutch -n "$box" -l cpu-time -x -d 'limit the processor time'
+complete -c hutch -n "$box" -l pids -x -d 'limit the number of processes'
+complete -c hutch -n "$box" -l disk -x -d "limit what the box's own places hold"
+complete -c hutch -n "$box" -l output-cap -x -d 'limit stdout and stderr together'
+complete -c hutch -n "$box" -l output-overflow -x -a 'kill truncate' -d 'what happens at the cap'
+complete -c hutch -n "$box" -l env -x -a '(set -nx)' -d "set a variable, or pass the caller's"
+complete -c hutch -n "$box" -l env-file -r -F -d 'set the variables of a file'
+complete -c hutch -n "$box" -l allow-degraded -d 'accept less where it cannot be enforced'
+complete -c hutch -n "$box" -l strict -d 'refuse where anything would be degraded'
+complete -c hutch -n "$box" -l allow-nested -d 'let the box make namespaces and mounts'
 complete -c hutch -n "$at" -s c -l cmd -x -d 'run shell text'
 complete -c hutch -n "$at" -l stdin -r -F -a 'inherit none' -d 'where standard input comes from'
 complete -c hutch -n "$at" -l json -d 'print one result object'

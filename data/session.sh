@@ -2,7 +2,7 @@
 PS1= PS2=
 __hutch_dump() {
         printf D
-        set | grep -v -E '^(PPID|OPTIND|IFS|_|PS1|PS2|LINENO)='
+        (unset IFS PPID LINENO PS1 PS2 PS4 _ 2>/dev/null; set) # a value of several lines cannot be cut out of the list
         export -p
         alias | sed 's/^alias //; s/^/alias /'
         printf 'umask %s\n' "$(umask)"

@@ -154,6 +154,28 @@ int layer_add(struct layer_box *box, const char *lower, const char *dest, struct
         return r < 0 ? stack_error(err, r, box, "add to") : 0;
 }
 
+static int renew_work(int box, size_t n) {
+        _cleanup_(closep) int layer = -1;
+        char name[32];
+        int r;
+
+        snprintf(name, sizeof(name), "%zu", n);
+        layer = openat(box, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = layer < 0 ? -errno : review_remove_tree(layer, "work", NULL);
+        if (r >= 0 && mkdirat(layer, "work", 0700) < 0)
+                r = -errno;
+        return r;
+}
+
+int layer_renew_held(const char *path, size_t n) {
+        _cleanup_(closep) int box = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int r = box < 0 ? -errno : 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = renew_work(box, i);
+        return r;
+}
+
 int layer_renew(struct layer_box *box, struct hutch_error *err) {
         if (box->meta.linked) {
                 int r = stack_freeze(box, err);
@@ -162,15 +184,8 @@ int layer_renew(struct layer_box *box, struct hutch_error *err) {
                         return r;
         }
         for (size_t i = 0; box->meta.lowers[i]; i++) {
-                _cleanup_(closep) int layer = -1;
-                char name[32];
-                int r;
+                int r = renew_work(box->fd, i);
 
-                snprintf(name, sizeof(name), "%zu", i);
-                layer = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                r = layer < 0 ? -errno : review_remove_tree(layer, "work", NULL);
-                if (r >= 0 && mkdirat(layer, "work", 0700) < 0)
-                        r = -errno;
                 if (r < 0)
                         return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot renew layer %zu of box %s: %s", i,
                                          box->meta.id, errno_text(-r));

@@ -30,6 +30,8 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
 
 /* Makes the layers ready for another mount: what overlayfs left of the last one is not taken twice. */
 int layer_renew(struct layer_box *box, struct hutch_error *err);
+/* The same for the n layers of a box that somebody else of this user holds for us. */
+int layer_renew_held(const char *path, size_t n);
 
 /* One more copy-on-write folder. */
 int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err);

@@ -66,7 +66,7 @@ struct session {
         bool dirty;       /* something changed since */
         bool names_known; /* nothing that could have defined a function ran since */
         bool asking;      /* for a dump */
-        struct timer idle;
+        struct timer idle, revive;
         void (*told)(void *user, const char *state, size_t len);
         void *told_user;
 

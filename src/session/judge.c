@@ -42,6 +42,11 @@ static bool is_covered(const char *state, const char *word) {
         return false;
 }
 
+/* Text that the shell runs with every command, or with every one that fails. */
+static bool has_trap(const char *state) {
+        return strstr(state, "' DEBUG\n") || strstr(state, "' ERR\n");
+}
+
 struct verdict session_judge(const char *text, size_t len, const char *state) {
         static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./,:=+@%";
         struct verdict worst = {true, true};
@@ -61,7 +66,7 @@ struct verdict session_judge(const char *text, size_t len, const char *state) {
         word[n] = 0;
         if (strchr(word, '='))
                 return text[n] != ' ' ? (struct verdict){.changes = true} : worst;
-        if (is_covered(state, word))
+        if (is_covered(state, word) || has_trap(state))
                 return worst;
         if (is_in(harmless, ARRAY_SIZE(harmless), word))
                 return (struct verdict){0};

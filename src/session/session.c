@@ -9,6 +9,7 @@
 
 #include "../base/io.h"
 #include "../base/macro.h"
+#include "../layer/store.h"
 #include "judge.h"
 
 #define IDLE_MS 3              /* a shell that was let be so long is asked for its state */
@@ -307,34 +308,74 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
 
-/* The box is gone, by a limit or by force, and every command with it. */
+static void end_command(struct command *c, const struct outcome *why) {
+        struct session *s = c->s;
+
+        c->reason = c->reason != HUTCH_NOT_KILLED ? c->reason : why->reason;
+        c->outcome.error = why->error;
+        c->outcome.exit_code = why->exit_code;
+        c->outcome.cpu_ms = why->cpu_ms;
+        c->outcome.peak_memory = why->peak_memory;
+        if (s->now == c)
+                command_answer(c, why->exit_code);
+        else
+                command_finish(c);
+}
+
+static void give_up(struct session *s, const struct outcome *why) {
+        s->over = true;
+        if (s->now)
+                end_command(s->now, why);
+        while (s->queue) {
+                struct command *c = s->queue;
+
+                s->queue = c->next;
+                end_command(c, why);
+        }
+        s->in.ended(s->in.user, why);
+}
+
+static int start_box(struct session *s, struct hutch_error *err);
+
+/* A box that ran into a limit is started again. The shell gets the state of the last completed run; what else ran, and
+ * what was in folders without a layer, is gone. */
+static void on_revive(void *data) {
+        struct session *s = data;
+        struct outcome failed = {.exit_code = 125};
+
+        run_free(take_ptr(s->box));
+        late_free_all(s);
+        channel_done(&s->channel);
+        s->channel = (struct channel){.dir = -1};
+        if (s->in.layers && !s->in.plan->ephemeral)
+                layer_renew_held(s->in.layers, s->in.plan->n_layers);
+        if (start_box(s, &failed.error) < 0)
+                give_up(s, &failed);
+}
+
+static bool is_limit(enum hutch_kill_reason reason) {
+        return reason == HUTCH_KILLED_MEMORY || reason == HUTCH_KILLED_CPU || reason == HUTCH_KILLED_PIDS ||
+               reason == HUTCH_KILLED_DISK;
+}
+
 static void on_box_done(void *user, struct run *box) {
         struct session *s = user;
         struct outcome why = *run_outcome(box);
+        bool revive = s->opened && is_limit(why.reason);
 
-        s->over = true;
+        s->over = !revive;
         listen_to(s);
         forget_shell(s);
         attach_ended(s, 0);
-        while (s->now || s->queue) {
-                struct command *c = s->now;
-
-                if (!c) {
-                        c = s->queue;
-                        s->queue = c->next;
-                        c->out[0] = c->out[1] = -1;
-                }
-                c->reason = c->reason != HUTCH_NOT_KILLED ? c->reason : why.reason;
-                c->outcome.error = why.error;
-                c->outcome.exit_code = why.exit_code;
-                c->outcome.cpu_ms = why.cpu_ms;
-                c->outcome.peak_memory = why.peak_memory;
-                if (s->now)
-                        command_answer(c, why.exit_code);
-                if (s->now == c || !c->answered)
-                        command_finish(c);
+        if (!revive) {
+                give_up(s, &why);
+                return;
         }
-        s->in.ended(s->in.user, &why);
+        if (s->now)
+                end_command(s->now, &why);
+        snprintf(s->notice, sizeof(s->notice),
+                 "a limit ended the session's box: it was started again, with the shell's state of the last completed run");
+        timer_set(s->loop, &s->revive, 0); /* not within the box's own call */
 }
 
 /* ---- the queue ---- */
@@ -468,15 +509,22 @@ const struct buf *session_late_output(const struct session *s) {
         return &s->late;
 }
 
-int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err) {
-        struct session *s = calloc(1, sizeof(*s));
-        struct run_input box = {.plan = input->plan,
-                                .facts = input->facts,
-                                .layers = input->layers,
+static int start_box(struct session *s, struct hutch_error *err) {
+        struct run_input box = {.plan = s->in.plan,
+                                .facts = s->in.facts,
+                                .layers = s->in.layers,
                                 .messages = -1,
                                 .done = on_box_done,
                                 .message = on_message,
                                 .user = s};
+
+        for (int i = 0; i < 3; i++)
+                box.streams[i].mode = HUTCH_STREAM_NONE;
+        return run_start(s->loop, &box, &s->box, err);
+}
+
+int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err) {
+        struct session *s = calloc(1, sizeof(*s));
         int r = 0;
 
         if (!s)
@@ -484,15 +532,14 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
         *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}, .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
-        for (int i = 0; i < 3; i++)
-                box.streams[i].mode = HUTCH_STREAM_NONE;
+        s->revive = (struct timer){.fire = on_revive, .data = s};
         if (input->state) {
                 s->state = strndup(input->state, input->state_len);
                 s->state_len = input->state_len;
                 r = s->state ? 0 : error_oom(err);
         }
         if (r >= 0)
-                r = run_start(loop, &box, &s->box, err);
+                r = start_box(s, err);
         if (r < 0) {
                 session_free(s);
                 return r;
@@ -507,6 +554,7 @@ void session_free(struct session *s) {
         run_free(s->box);
         forget_shell(s);
         timer_clear(s->loop, &s->idle);
+        timer_clear(s->loop, &s->revive);
         command_free(s->now);
         while (s->queue) {
                 struct command *next = s->queue->next;

@@ -74,13 +74,18 @@ static bool is_own(const char *name, size_t len) {
         return false;
 }
 
+/* Variables come first, up to a line that begins otherwise; behind it a line may be of a here-document in a function. */
 void shell_put_state(struct buf *b, const char *dump, size_t len) {
+        bool variables = true;
+
         for (const char *at = dump, *end = dump + len; at < end;) {
                 const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
                 const char *name = at;
                 bool own = false;
 
-                if (end - at > 12 && !memcmp(at, "declare -", 9)) {
+                if (end - at > 8 && !memcmp(at, "builtin ", 8))
+                        variables = false;
+                if (variables && end - at > 12 && !memcmp(at, "declare -", 9)) {
                         name = memchr(at + 9, ' ', (size_t) (next - at - 9));
                         own = name && at[9] != 'f' &&
                               is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
