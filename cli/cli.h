@@ -19,6 +19,8 @@ struct cli {
         const char *const *paths; /* NULL: all */
         const char *box, *dir, *older_than;
         bool stat, name_only, force;
+        const char *remove; /* of snapshots */
+        bool list;
 };
 
 /* Reads argv; complains and returns -1 if it makes no sense. */
@@ -31,8 +33,15 @@ int cli_boxes(struct cli *cli);
 int cli_diff(struct cli *cli);
 int cli_apply(struct cli *cli);
 int cli_discard(struct cli *cli);
+int cli_snapshot(struct cli *cli);
+int cli_restore(struct cli *cli);
+int cli_fork(struct cli *cli);
 
 void cli_usage(FILE *to);
+
+/* A path or a name as git shows it, and how long ago something was. */
+void cli_put_path(FILE *to, const char *path);
+const char *cli_age(uint64_t created, char *text, size_t room);
 
 /* One line on stderr, `hutch: …`, cleaned of whatever a terminal would obey. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,7 +16,9 @@ enum own {
         OWN_STAT,
         OWN_NAME_ONLY,
         OWN_FORCE,
-        OWN_OLDER
+        OWN_OLDER,
+        OWN_LIST,
+        OWN_REMOVE
 };
 
 static const struct {
@@ -31,17 +33,18 @@ static const struct {
         {"version", 'V', NULL, OWN_VERSION}, {"box", 0, "ID", OWN_BOX},
         {"stat", 0, NULL, OWN_STAT},         {"name-only", 0, NULL, OWN_NAME_ONLY},
         {"force", 0, NULL, OWN_FORCE},       {"older-than", 0, "AGE", OWN_OLDER},
+        {"list", 0, NULL, OWN_LIST},         {"remove", 0, "SNAPSHOT", OWN_REMOVE},
 };
 
-static const char *const verbs[] = {"run", "explain", "doctor", "boxes", "diff", "apply", "discard"};
+static const char *const verbs[] = {"run",   "explain", "doctor",   "boxes",   "diff",
+                                    "apply", "discard", "snapshot", "restore", "fork"};
 
-/* Verbs whose words are paths, which may stand before options. */
-static const char *const reviewing[] = {"boxes", "diff", "apply", "discard"};
+/* Verbs whose words are paths or names, which may stand before options. */
+static const char *const reviewing[] = {"boxes", "diff", "apply", "discard", "snapshot", "restore", "fork"};
 
 /* Verbs that hutch keeps for itself; a program of that name is run with `--` before it. */
-static const char *const reserved[] = {"exec",     "shell",  "session", "snapshot", "restore", "fork",
-                                       "export",   "import", "scan",    "why",      "init",    "trust",
-                                       "profiles", "image",  "tui",     "mcp",      "batch"};
+static const char *const reserved[] = {"exec", "shell", "session",  "export", "import", "scan", "why",
+                                       "init", "trust", "profiles", "image",  "tui",    "mcp",  "batch"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -89,6 +92,12 @@ static void apply_own(struct cli *cli, enum own what, const char *value) {
                 break;
         case OWN_OLDER:
                 cli->older_than = value;
+                break;
+        case OWN_LIST:
+                cli->list = true;
+                break;
+        case OWN_REMOVE:
+                cli->remove = value;
                 break;
         }
 }

@@ -170,7 +170,7 @@ int cli_run(struct cli *cli) {
                                  .command = cli->command,
                                  .streams = {0, HUTCH_STREAM_FD, HUTCH_STREAM_FD},
                                  .fds = {0, STDOUT_FILENO, STDERR_FILENO}};
-        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true};
+        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = cli->box};
         hutch_error err = {0};
         hutch_box *box = NULL;
         int result_fd, status = EXIT_HUTCH;

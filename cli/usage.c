@@ -21,6 +21,8 @@ void cli_usage(FILE *to) {
               "       hutch run [OPTIONS] -c 'SHELL TEXT'      run shell text in a box\n"
               "       hutch explain [OPTIONS] [--] COMMAND     show the plan, run nothing (--json for programs)\n"
               "       hutch boxes | diff | apply | discard [--box ID] [PATH…]   review copy-on-write changes\n"
+              "       hutch snapshot | restore | fork [--box ID] [NAME]   keep the state of a box, go back, branch "
+              "off\n"
               "       hutch doctor [--json]                    what this host can enforce, and how to mend gaps\n"
               "\n"
               "The command sees the system read-only, an empty home, and the workspace (the current folder,\n"
@@ -35,11 +37,14 @@ void cli_usage(FILE *to) {
         put(to, 0, "json", NULL, "capture both streams and print one result object");
         put(to, 0, "result", "FILE", "write the result object there, streams as usual");
         put(to, 0, "capture", NULL, "print stdout at the end, in one piece");
-        put(to, 0, "box", "ID", "diff, apply, discard: which box (default: the newest of this workspace)");
+        put(to, 0, "box", "ID",
+            "which box: to review, or for run to go on with (default: the newest of this workspace, a new one)");
         put(to, 0, "stat", NULL, "diff: one line a file");
         put(to, 0, "name-only", NULL, "diff: names alone");
         put(to, 0, "force", NULL, "apply: also protected names and files that the host changed since");
         put(to, 0, "older-than", "AGE", "discard: all boxes older than this (7d)");
+        put(to, 0, "list", NULL, "snapshot: list all of them");
+        put(to, 0, "remove", "SNAPSHOT", "snapshot: remove one, by name or id");
         put(to, 'h', "help", NULL, "this text");
         put(to, 'V', "version", NULL, "the version");
         fputs("\nexit status: the command's own; 128+N killed by signal N; 124 timeout; 125 hutch could not or\n"

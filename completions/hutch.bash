@@ -2,10 +2,12 @@
 
 _hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
-        --allow-nested --cmd --stdin --json --result --capture --help --version'
+        --allow-nested --box --cmd --stdin --json --result --capture --help --version'
 _hutch_diff_options='--box --dir --stat --name-only --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
+_hutch_snapshot_options='--box --dir --list --remove --help'
+_hutch_restore_options='--box --dir --help'
 
 # Completes the value of option $1 that begins with $2.
 _hutch_value() {
@@ -22,6 +24,7 @@ _hutch_value() {
         --dev) mapfile -t COMPREPLY < <(compgen -f -- "${2:-/dev/}") ;;
         --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
         --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
+        --remove) mapfile -t COMPREPLY < <(compgen -W "$(hutch snapshot --list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         *) COMPREPLY=() ;; # numbers, durations, shell text
         esac
         [[ $1 == --@(dir|tmpfs|dev|ro|rw|cow|hide|env-file|result|stdin) || $1 == -d ]] && compopt -o filenames 2>/dev/null
@@ -41,7 +44,7 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --remove)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -59,15 +62,22 @@ _hutch() {
                         done
                         ;;
                 -*) ;;
-                run | explain | doctor | boxes | diff | apply | discard)
+                run | explain | doctor | boxes | diff | apply | discard | snapshot | restore | fork)
                         [ -n "$verb" ] && break
                         verb=$word
                         ;;
-                *) [[ $verb == @(diff|apply|discard) ]] || break ;;
+                *) [[ $verb == @(diff|apply|discard|snapshot|restore|fork) ]] || break ;;
                 esac
         done
         if [ "$verb" = doctor ]; then
                 mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$cur")
+        elif [[ $verb == @(snapshot|restore|fork) ]]; then
+                [ "$verb" = snapshot ] && word=$_hutch_snapshot_options || word=$_hutch_restore_options
+                if [[ $cur == -* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
+                elif [ "$verb" = restore ]; then
+                        _hutch_value --remove "$cur" # a snapshot, too
+                fi
         elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
                 case $verb in
                 boxes) word='--help' ;;
@@ -91,7 +101,7 @@ _hutch() {
         elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
         elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
-                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard snapshot restore fork doctor' -- "$cur"; compgen -c -- "$cur")
         else
                 mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

@@ -5,7 +5,7 @@ function __fish_hutch_where
     set -l words (commandline -opc)
     set -l takes_value -d --dir --workspace --ro --rw --cow --hide --tmpfs --dev --as --net --allow-host --isolation --timeout \
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file -c --cmd --stdin --result \
-        --box --older-than
+        --box --older-than --remove
     set -l verb ''
     set -l i 2
     while test $i -le (count $words)
@@ -17,9 +17,9 @@ function __fish_hutch_where
         else if contains -- $word $takes_value
             set i (math $i + 2)
             continue
-        else if test -z "$verb"; and contains -- $word run explain boxes diff apply discard doctor
+        else if test -z "$verb"; and contains -- $word run explain boxes diff apply discard snapshot restore fork doctor
             set verb $word
-        else if contains -- "$verb" boxes diff apply discard # their words are paths
+        else if contains -- "$verb" boxes diff apply discard snapshot restore fork # their words are paths
         else if not string match -q -- '-*' $word
             break
         end
@@ -42,11 +42,11 @@ function __fish_hutch_at
     end
     switch "$argv[1]"
         case options
-            not contains -- "$where[2]" doctor boxes diff apply discard
+            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork
         case verb
             test -z "$where[2]"
         case command
-            not contains -- "$where[2]" doctor boxes diff apply discard
+            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork
         case '*'
             contains -- "$where[2]" $argv
     end
@@ -57,6 +57,11 @@ function __fish_hutch_rest
     set -l where (__fish_hutch_where)
     test $where[1] = command; or return
     complete -C (string join ' ' -- (string escape -- $where[2..-1]) (commandline -ct))
+end
+
+function __fish_hutch_snapshots
+    string match -q -- '-*' (commandline -ct); and return
+    command -q hutch; and hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)'
 end
 
 function __fish_hutch_commands
@@ -70,19 +75,25 @@ complete -c hutch -n '__fish_hutch_at verb' -a boxes -d 'list boxes that wait fo
 complete -c hutch -n '__fish_hutch_at verb' -a diff -d 'show what a box changed'
 complete -c hutch -n '__fish_hutch_at verb' -a apply -d 'take changes to the host'
 complete -c hutch -n '__fish_hutch_at verb' -a discard -d 'drop changes'
+complete -c hutch -n '__fish_hutch_at verb' -a snapshot -d 'keep the state of a box'
+complete -c hutch -n '__fish_hutch_at verb' -a restore -d 'go back to a snapshot'
+complete -c hutch -n '__fish_hutch_at verb' -a fork -d 'branch another box off'
 complete -c hutch -n '__fish_hutch_at verb' -a doctor -d 'what this host can enforce'
 complete -c hutch -n '__fish_hutch_at command' -a '(__fish_hutch_commands)'
 complete -c hutch -n 'not __fish_hutch_at options' -a '(__fish_hutch_rest)'
 complete -c hutch -n '__fish_hutch_at doctor' -l json -d 'print for programs'
 complete -c hutch -n '__fish_hutch_at doctor' -s h -l help -d 'show the options'
 complete -c hutch -n '__fish_hutch_at diff apply discard' -F
-complete -c hutch -n '__fish_hutch_at diff apply discard' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
-complete -c hutch -n '__fish_hutch_at diff apply discard' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
 complete -c hutch -n '__fish_hutch_at diff' -l stat -d 'one line a change'
 complete -c hutch -n '__fish_hutch_at diff' -l name-only -d 'paths alone'
 complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names and files that the host changed since'
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
-complete -c hutch -n '__fish_hutch_at boxes diff apply discard' -s h -l help -d 'show the options'
+complete -c hutch -n '__fish_hutch_at snapshot' -l list -d 'list all of them'
+complete -c hutch -n '__fish_hutch_at snapshot' -l remove -x -a "(hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'remove one'
+complete -c hutch -n '__fish_hutch_at restore' -a '(__fish_hutch_snapshots)' -d snapshot
+complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork' -s h -l help -d 'show the options'
 
 set -l at __fish_hutch_at options
 complete -c hutch -n "$at" -s d -l dir -x -a '(__fish_complete_directories)' -d 'the workspace'
@@ -112,6 +123,7 @@ complete -c hutch -n "$at" -l env-file -r -F -d 'set the variables of a file'
 complete -c hutch -n "$at" -l allow-degraded -d 'accept less where it cannot be enforced'
 complete -c hutch -n "$at" -l strict -d 'refuse where anything would be degraded'
 complete -c hutch -n "$at" -l allow-nested -d 'let the box make namespaces and mounts'
+complete -c hutch -n "$at" -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'go on in a box that was kept'
 complete -c hutch -n "$at" -s c -l cmd -x -d 'run shell text'
 complete -c hutch -n "$at" -l stdin -r -F -a 'inherit none' -d 'where standard input comes from'
 complete -c hutch -n "$at" -l json -d 'print one result object'

@@ -181,6 +181,8 @@ typedef struct hutch_box_options {
         size_t struct_size;
         hutch_context *context; /* NULL: the box has a context of its own */
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
+        const char *id; /* goes on with a box that was kept, and its copy-on-write folders; "": the newest of the
+                           policy's workspace; NULL: a new box */
 } hutch_box_options;
 
 HUTCH_EXPORT int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret,
@@ -281,6 +283,46 @@ HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 
 /* The result as the JSON object that `hutch run --json` prints; freed with free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
+
+/* ---- snapshots: the state of a box's copy-on-write folders ----
+ *
+ * None of these depends on how much a box has changed: what it wrote is set aside as a layer that is never written to
+ * again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the box. */
+
+typedef struct hutch_snapshot hutch_snapshot;
+
+/* The state that the box has now. A snapshot is kept until it is removed, whatever becomes of the box. */
+HUTCH_EXPORT int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err);
+
+/* Gives the box the state of a snapshot; what it changed since is gone. */
+HUTCH_EXPORT int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err);
+
+/* Another box of the same policy, which begins with the state that this one has now; closed with hutch_box_close(). */
+HUTCH_EXPORT int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err);
+
+/* Under which the box's changes are kept; freed with free(). NULL where it has none. */
+HUTCH_EXPORT char *hutch_box_id(hutch_box *box);
+
+/* A snapshot by its id, or by its name among those of a workspace (NULL: the current folder). */
+HUTCH_EXPORT int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **ret, hutch_error *err);
+HUTCH_EXPORT void hutch_snapshot_free(hutch_snapshot *snapshot);
+HUTCH_EXPORT const char *hutch_snapshot_id(const hutch_snapshot *snapshot);
+
+/* One line of text; no two snapshots of a workspace share one. NULL takes it away. */
+HUTCH_EXPORT int hutch_snapshot_set_name(hutch_snapshot *snapshot, const char *name, hutch_error *err);
+
+/* Removes it, with all that no box and no other snapshot stands on. The handle can only be freed afterwards. */
+HUTCH_EXPORT int hutch_snapshot_remove(hutch_snapshot *snapshot, hutch_error *err);
+
+typedef struct hutch_snapshot_info {
+        const char *id, *workspace;
+        const char *name; /* NULL: it has none */
+        uint64_t created; /* seconds since 1970 */
+} hutch_snapshot_info;
+
+/* Calls `see` for every snapshot, newest first. */
+HUTCH_EXPORT int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_info *info), void *user,
+                                 hutch_error *err);
 
 /* ---- review: changes that a box left in its copy-on-write layers ---- */
 

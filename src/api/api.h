@@ -44,6 +44,12 @@ struct tracked {
 int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
                struct hutch_result **ret);
 
+/* The newest kept box whose workspace is this folder; NULL: the current one. */
+int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err);
+
+/* Goes on with layers that were kept; "": with the newest of the policy's workspace. */
+int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
+
 /* The layers of a box: before a run, after it, and after one that never was. */
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);

@@ -72,6 +72,7 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
 
 int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret, hutch_error *err) {
         hutch_box *box = calloc(1, sizeof(*box));
+        const char *id = NULL;
         int r;
 
         if (!box)
@@ -79,17 +80,22 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         box->running = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
-        if (options && options->struct_size >= sizeof(*options))
+        if (options && options->struct_size >= offsetof(struct hutch_box_options, id))
                 box->keep_changes = options->keep_changes;
+        if (options && options->struct_size >= sizeof(*options))
+                id = options->id;
         box->context = options ? options->context : NULL;
         r = policy_validate(policy, err);
         if (r >= 0 && policy_copy(policy, &box->policy) < 0)
                 r = error_oom(err);
+        if (r >= 0 && id)
+                r = layers_open(box, id, err);
         if (r >= 0 && !box->context) {
                 r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
                 box->own_context = r >= 0;
         }
         if (r < 0) {
+                layer_free(take_ptr(box->layers)); /* kept by somebody, and none of ours */
                 hutch_box_close(box);
                 return r;
         }

@@ -9,6 +9,29 @@
 
 extern char **environ;
 
+int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **ids = NULL;
+        char real[PATH_MAX];
+        int r;
+
+        if (!realpath(workspace ? workspace : ".", real))
+                return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace ? workspace : ".",
+                                 errno_text(errno));
+        r = layer_list(root, &ids, err);
+        if (r < 0)
+                return r;
+        for (char **id = ids; id && *id; id++) {
+                _cleanup_(layer_freep) struct layer_box *box = NULL;
+
+                if (layer_open(root, *id, &box, NULL) >= 0 && streq(box->meta.workspace, real)) {
+                        *ret = take_ptr(box);
+                        return 0;
+                }
+        }
+        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
+                         "no box has changes for %s: `hutch boxes` lists those of other folders", real);
+}
+
 /* The first run wants them. */
 static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         struct layer_meta meta = {.command = plan->argv[0]};
@@ -82,6 +105,52 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
                         r = error_oom(err);
         }
         return r;
+}
+
+static bool lies_in_another(char *const *lowers, const char *path) {
+        for (; *lowers; lowers++)
+                if (!streq(*lowers, path) && path_is_beneath(path, *lowers))
+                        return true;
+        return false;
+}
+
+static bool has_rule(const struct hutch_policy *policy, const char *path) {
+        char real[PATH_MAX];
+
+        for (size_t i = 0; i < policy->n_paths; i++)
+                if (policy->paths[i].access == HUTCH_COW && realpath(policy->paths[i].path, real) && streq(real, path))
+                        return true;
+        return false;
+}
+
+/* What the box was about is copy-on-write again, whatever the policy says of it. */
+static int adopt(hutch_box *box, struct hutch_error *err) {
+        const struct layer_meta *m = &box->layers->meta;
+        int r = 0;
+
+        for (size_t n = 0; r >= 0 && m->lowers[n]; n++) {
+                if (streq(m->lowers[n], m->workspace)) {
+                        box->policy->workspace = HUTCH_WORKSPACE_COW;
+                        r = policy_set_workspace_dir(box->policy, m->workspace, err);
+                } else if (!lies_in_another(m->lowers, m->lowers[n]) && !has_rule(box->policy, m->lowers[n]))
+                        r = policy_add_path(box->policy, HUTCH_COW, m->lowers[n],
+                                            streq(m->lowers[n], m->dests[n]) ? NULL : m->dests[n], "--box", err);
+        }
+        return r;
+}
+
+int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
+        const struct hutch_policy *p = box->policy;
+        _cleanup_(freep) char *root = NULL;
+        int r = layer_root(environ, &root, err);
+
+        if (r >= 0 && p->ephemeral)
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "--box and --ephemeral exclude each other");
+        if (r >= 0)
+                r = id[0] ? layer_open(root, id, &box->layers, err)
+                          : layers_find_newest(root, p->workspace_dir ? p->workspace_dir : p->base_dir, &box->layers,
+                                               err);
+        return r < 0 ? r : adopt(box, err);
 }
 
 /* The place at which the command saw the layer: the last one of those that show it. */
