@@ -18,6 +18,7 @@ struct cli {
         /* of the verbs that review */
         const char *const *paths; /* NULL: all */
         const char *box, *dir, *older_than;
+        const char *max_size, *max_entries; /* of import */
         bool stat, name_only, force;
 };
 
@@ -31,6 +32,8 @@ int cli_boxes(struct cli *cli);
 int cli_diff(struct cli *cli);
 int cli_apply(struct cli *cli);
 int cli_discard(struct cli *cli);
+int cli_export(struct cli *cli);
+int cli_import(struct cli *cli);
 
 void cli_usage(FILE *to);
 

@@ -22,7 +22,8 @@ void cli_complain(const char *format, ...) {
 static const struct {
         const char *verb;
         int (*act)(struct cli *cli);
-} reviewing[] = {{"boxes", cli_boxes}, {"diff", cli_diff}, {"apply", cli_apply}, {"discard", cli_discard}};
+} reviewing[] = {{"boxes", cli_boxes},     {"diff", cli_diff},     {"apply", cli_apply},
+                 {"discard", cli_discard}, {"export", cli_export}, {"import", cli_import}};
 
 /* An option that another verb would have understood is not passed over: `discard --stat` must not discard. */
 static int check_options(const struct cli *cli) {
@@ -34,7 +35,9 @@ static int check_options(const struct cli *cli) {
                 {"name-only", "diff", cli->name_only},
                 {"force", "apply", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
-                {"box", "diff apply discard", cli->box != NULL},
+                {"box", "diff apply discard export", cli->box != NULL},
+                {"max-size", "import", cli->max_size != NULL},
+                {"max-entries", "import", cli->max_entries != NULL},
                 {"json", "run explain doctor diff", cli->json},
         };
 

@@ -24,7 +24,7 @@ void changes_done(struct changes *c) {
         *c = (struct changes){0};
 }
 
-static int open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         char name[32];
 
         snprintf(name, sizeof(name), "%zu", i);
@@ -88,7 +88,7 @@ int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_
                 struct layer_pair *layer = &c.layers[c.n_layers];
 
                 *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
-                r = open_layer(box, c.n_layers, layer, err);
+                r = changes_open_layer(box, c.n_layers, layer, err);
                 if (r >= 0)
                         r = review_changes(&layer->pair, &layer->list, err);
         }

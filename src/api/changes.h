@@ -24,6 +24,9 @@ struct changes {
         size_t n;
 };
 
+/* The n-th layer, without its changes. */
+int changes_open_layer(const struct layer_box *box, size_t n, struct layer_pair *ret, struct hutch_error *err);
+
 /* Of a box with frozen layers too, which stays as it is: such changes can be seen, not applied. */
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);
 void changes_done(struct changes *c);
