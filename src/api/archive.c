@@ -145,9 +145,7 @@ struct import {
 static void import_done(struct import *in) {
         for (size_t i = 0; i < in->n; i++) {
                 unpack_free(in->layers[i]);
-                closep(&in->pairs[i].pair.lower);
-                closep(&in->pairs[i].pair.upper);
-                closep(&in->pairs[i].folder);
+                changes_close_layer(&in->pairs[i]);
         }
         layer_free(in->box);
         free(in->workspace);

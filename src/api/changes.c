@@ -8,17 +8,21 @@
 #include "../base/strv.h"
 #include "../layer/stack.h"
 
+void changes_close_layer(struct layer_pair *layer) {
+        closep(&layer->pair.lower);
+        closep(&layer->pair.upper);
+        if (layer->view)
+                (void) review_remove_tree(layer->folder, "view", NULL);
+        closep(&layer->folder);
+}
+
 void changes_done(struct changes *c) {
         for (size_t i = 0; i < c->n; i++)
                 free(c->items[i].host_path);
         free(c->items);
         for (size_t i = 0; i < c->n_layers; i++) {
                 change_list_done(&c->layers[i].list);
-                closep(&c->layers[i].pair.lower);
-                closep(&c->layers[i].pair.upper);
-                if (c->layers[i].view)
-                        (void) review_remove_tree(c->layers[i].folder, "view", NULL);
-                closep(&c->layers[i].folder);
+                changes_close_layer(&c->layers[i]);
         }
         free(c->layers);
         *c = (struct changes){0};

@@ -300,7 +300,7 @@ static int set_attr(struct unpack *u, const struct manifest_record *record) {
         if (fstat(path_fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-                return -EBADMSG;
+                return -ELOOP;
         /* A file has its mode already, which may keep its owner out. */
         locked = S_ISREG(st.st_mode) && (st.st_mode & 0600) != 0600;
         if (locked)
