@@ -18,6 +18,7 @@ struct cli {
         /* of the verbs that review */
         const char *const *paths; /* NULL: all */
         const char *box, *dir, *older_than;
+        const char *max_size, *max_entries; /* of import */
         bool stat, name_only, force;
         const char *remove; /* of snapshots */
         bool list;
@@ -36,6 +37,8 @@ int cli_discard(struct cli *cli);
 int cli_snapshot(struct cli *cli);
 int cli_restore(struct cli *cli);
 int cli_fork(struct cli *cli);
+int cli_export(struct cli *cli);
+int cli_import(struct cli *cli);
 
 void cli_usage(FILE *to);
 

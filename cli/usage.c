@@ -23,6 +23,7 @@ void cli_usage(FILE *to) {
               "       hutch boxes | diff | apply | discard [--box ID] [PATH…]   review copy-on-write changes\n"
               "       hutch snapshot | restore | fork [--box ID] [NAME]   keep the state of a box, go back, branch "
               "off\n"
+              "       hutch export | import FILE.tar.zst       a box's changes as a file, and back\n"
               "       hutch doctor [--json]                    what this host can enforce, and how to mend gaps\n"
               "\n"
               "The command sees the system read-only, an empty home, and the workspace (the current folder,\n"
@@ -45,6 +46,8 @@ void cli_usage(FILE *to) {
         put(to, 0, "older-than", "AGE", "discard: all boxes older than this (7d)");
         put(to, 0, "list", NULL, "snapshot: list all of them");
         put(to, 0, "remove", "SNAPSHOT", "snapshot: remove one, by name or id");
+        put(to, 0, "max-size", "N", "import: the most bytes it may hold (16G)");
+        put(to, 0, "max-entries", "N", "import: the most entries it may hold (1000000)");
         put(to, 'h', "help", NULL, "this text");
         put(to, 'V', "version", NULL, "the version");
         fputs("\nexit status: the command's own; 128+N killed by signal N; 124 timeout; 125 hutch could not or\n"

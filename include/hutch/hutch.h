@@ -151,6 +151,7 @@ HUTCH_EXPORT void hutch_clean_line(char *line);
 
 /* A duration as options take it ("500ms", "30s", "2m", "7d") in milliseconds. */
 HUTCH_EXPORT int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err);
+HUTCH_EXPORT int hutch_parse_size(const char *text, uint64_t *ret_bytes, hutch_error *err);
 
 /* The candidate that a mistyped word was probably meant to be, or NULL: for front ends' own words. */
 HUTCH_EXPORT const char *hutch_suggest(const char *word, const char *const *candidates, size_t n);
@@ -397,6 +398,21 @@ HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *pat
 
 /* Drops changes, paths as above; a box without any left is gone. */
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
+
+/* Writes the box's changes to a file (a tar under zstd), which hutch_import() reads, here or elsewhere; the same box
+ * gives the same bytes. FIFOs and sockets are left out and counted. */
+HUTCH_EXPORT int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out,
+                                     hutch_error *err);
+
+typedef struct hutch_import_options {
+        size_t struct_size;
+        const char *workspace;           /* whose changes they are to be; NULL: the current folder */
+        uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
+} hutch_import_options;
+
+/* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from
+ * anybody: what an export would not have written is refused, and leaves nothing behind. */
+HUTCH_EXPORT int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err);
 
 /* ---- looking without running ---- */
 

@@ -16,6 +16,8 @@ struct hutch_context {
         struct host_facts facts;
 };
 
+struct since;
+
 struct hutch_box {
         struct hutch_context *context;
         bool own_context;
@@ -23,6 +25,8 @@ struct hutch_box {
         pthread_mutex_t queue; /* one run at a time */
         pthread_mutex_t lock;  /* guards the rest */
         bool closed;
+        struct since *since; /* its layers before the run under way, if it is not the first */
+        size_t n_since;
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
         bool keep_changes;
         int running; /* socket of the run under way, -1 if none */
@@ -54,6 +58,7 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
 void layers_forget(hutch_box *box);
+void layers_free(hutch_box *box);
 
 int context_probe(hutch_context *context, struct probes *ret, struct hutch_error *err);
 

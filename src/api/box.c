@@ -116,7 +116,7 @@ void hutch_box_close(hutch_box *box) {
         pthread_mutex_unlock(&box->queue);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
-        layer_free(box->layers);
+        layers_free(box);
         if (box->own_context)
                 hutch_context_free(box->context);
         policy_free(box->policy);

@@ -85,6 +85,44 @@ static int match_layers(struct layer_box *layers, struct plan *plan, struct hutc
         return r;
 }
 
+static void forget_since(hutch_box *box) {
+        for (size_t i = 0; i < box->n_since; i++)
+                since_done(&box->since[i]);
+        free(take_ptr(box->since));
+        box->n_since = 0;
+}
+
+void layers_free(hutch_box *box) {
+        forget_since(box);
+        layer_free(take_ptr(box->layers));
+}
+
+/* What the layers are like before a further run, so that its changes can be told alone. */
+static int remember(hutch_box *box, struct hutch_error *err) {
+        size_t n = strv_length(box->layers->meta.lowers), i;
+        struct since *fresh = calloc(n + 1, sizeof(*fresh));
+        int r = fresh ? 0 : error_oom(err);
+
+        for (i = 0; r >= 0 && i < n; i++) {
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+
+                r = changes_open_layer(box->layers, i, &layer, err);
+                if (r >= 0)
+                        r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
+                changes_close_layer(&layer);
+        }
+        forget_since(box);
+        if (r < 0) {
+                while (fresh && i-- > 0)
+                        since_done(&fresh[i]);
+                free(fresh);
+                return r;
+        }
+        box->since = fresh;
+        box->n_since = n;
+        return 0;
+}
+
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         int r;
 
@@ -92,7 +130,9 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
                 return 0;
         if (!box->layers)
                 return make_layers(box, plan, err);
-        r = match_layers(box->layers, plan, err);
+        r = remember(box, err);
+        if (r >= 0)
+                r = match_layers(box->layers, plan, err);
         if (r >= 0)
                 r = layer_renew(box->layers, err);
         for (unsigned n = 0; r >= 0 && n < plan->n_layers; n++) {
@@ -164,21 +204,35 @@ static const char *place_of(const hutch_box *box, const struct plan *plan, size_
         return place ? place : box->layers->meta.dests[layer];
 }
 
-static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes,
-                        struct tracked *t) {
+int tracked_add(struct tracked *t, const char *place, const struct change_list *list) {
         char ***lists[] = {
                 [CHANGE_CREATED] = &t->created, [CHANGE_MODIFIED] = &t->modified, [CHANGE_DELETED] = &t->deleted};
         int r = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-                *lists[i] = calloc(1, sizeof(char *));
+                if (!*lists[i])
+                        *lists[i] = calloc(1, sizeof(char *));
                 if (!*lists[i])
                         return -ENOMEM;
         }
-        for (size_t i = 0; r >= 0 && i < changes->n; i++) {
-                const struct changed *one = &changes->items[i];
+        for (size_t i = 0; r >= 0 && i < list->n; i++)
+                r = strv_pushf(lists[list->items[i].kind], "%s/%s", place, list->items[i].path);
+        return r;
+}
 
-                r = strv_pushf(lists[one->change->kind], "%s/%s", place_of(box, plan, one->layer), one->change->path);
+/* Those of this run alone. */
+static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes, struct tracked *t,
+                        struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < changes->n_layers; i++) {
+                _cleanup_(change_list_done) struct change_list since = {0};
+                const struct layer_pair *layer = &changes->layers[i];
+
+                if (i < box->n_since)
+                        r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
+                if (r >= 0 && tracked_add(t, place_of(box, plan, i), i < box->n_since ? &since : &layer->list) < 0)
+                        r = error_oom(err);
         }
         return r;
 }
@@ -195,13 +249,13 @@ int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
         r = changes_read(box->layers, &changes, err);
         if (r >= 0)
                 r = changes_record_base(&changes, err);
-        if (r >= 0 && sort_changes(box, plan, &changes, &t) < 0)
-                r = error_oom(err);
+        if (r >= 0)
+                r = sort_changes(box, plan, &changes, &t, err);
         n = changes.n;
         changes_done(&changes);
         if (r >= 0 && box->keep_changes && n == 0) {
                 layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
         }
         t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
         *ret = t;
@@ -218,6 +272,6 @@ void layers_forget(hutch_box *box) {
         changes_done(&changes);
         if (n == 0) {
                 layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
         }
 }

@@ -107,3 +107,9 @@ const char *hutch_errno_text(int errnum) {
 void hutch_clean_line(char *line) {
         text_clean_in_place(line);
 }
+
+int hutch_parse_size(const char *text, uint64_t *ret_bytes, hutch_error *err) {
+        int r = parse_size(text, ret_bytes);
+
+        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a size (256M, 2G)", text) : 0;
+}
