@@ -28,6 +28,7 @@ struct hutch_box {
         struct since *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
+        int skeleton;             /* keeps that of the system's folders, -1 without */
         bool keep_changes;
         int running; /* socket of the run under way, -1 if none */
 };
@@ -37,6 +38,12 @@ void request_read(const struct hutch_request *request, struct hutch_request *ret
 
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               struct plan **ret, struct hutch_error *err);
+
+/* Makes and holds the skeleton that the plan's system folders stand on, if they are copy-on-write. */
+int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err);
+
+/* Adds a notice to a run that failed and may have missed the network. 0 or -ENOMEM. */
+int box_hint_at_network(const hutch_box *box, struct plan *plan, const struct outcome *outcome);
 
 /* The result of a run, with what `output` and `tracked` hold moved into it. plan and tracked may be NULL where none was
  * made. */

@@ -5,6 +5,7 @@
 #include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../host/beside.h"
 #include "../supervise/foreground.h"
 #include "../warden/client.h"
 #include "api.h"
@@ -29,6 +30,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
+        char tools[PATH_MAX];
         struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
         int r;
 
@@ -45,6 +47,11 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)
                 return r;
+        if (policy->cow_system && host_find_beside("box-tools", tools) == 0) {
+                survey->tools = realpath(tools, NULL);
+                if (!survey->tools)
+                        return error_oom(err);
+        }
         if (policy_wants_group(policy))
                 full.cgroups = host_cgroups_read();
         backend->offer(policy, &full, &offers);
@@ -77,7 +84,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
 
         if (!box)
                 return error_oom(err);
-        box->running = -1;
+        box->running = box->skeleton = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
         if (options && options->struct_size >= offsetof(struct hutch_box_options, id))
@@ -116,7 +123,10 @@ void hutch_box_close(hutch_box *box) {
         pthread_mutex_unlock(&box->queue);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
+        else if (box->layers)
+                layer_drop_system(box->layers);
         layers_free(box);
+        closep(&box->skeleton);
         if (box->own_context)
                 hutch_context_free(box->context);
         policy_free(box->policy);
@@ -194,6 +204,8 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 return error_set(err, HUTCH_E_SESSION_CLOSED, ESHUTDOWN, "the box is closed");
         r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
         if (r >= 0)
+                r = box_prepare_skeleton(box, *ret_plan, err);
+        if (r >= 0)
                 r = layers_prepare(box, *ret_plan, err);
         if (r < 0)
                 return r;
@@ -214,6 +226,8 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         request_read(request, &known);
         pthread_mutex_lock(&box->queue);
         r = run_queued(box, &known, &plan, output, &outcome, &local);
+        if (r >= 0 && plan && box_hint_at_network(box, plan, &outcome) < 0)
+                r = error_oom(&local);
         if (r >= 0 && plan)
                 r = layers_track(box, plan, &tracked, &local);
         else

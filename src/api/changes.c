@@ -92,6 +92,8 @@ int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_
                 struct layer_pair *layer = &c.layers[c.n_layers];
 
                 *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                if (layer_is_system(&box->meta, c.n_layers))
+                        continue;
                 r = changes_open_layer(box, c.n_layers, layer, err);
                 if (r >= 0)
                         r = review_changes(&layer->pair, &layer->list, err);
@@ -110,6 +112,7 @@ int changes_record_base(const struct changes *c, struct hutch_error *err) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < c->n_layers; i++)
-                r = review_record_base(&c->layers[i].pair, c->layers[i].folder, err);
+                if (c->layers[i].folder >= 0)
+                        r = review_record_base(&c->layers[i].pair, c->layers[i].folder, err);
         return r;
 }

@@ -47,6 +47,8 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                 r = strv_push(&meta.lowers, s->source);
                 if (r >= 0)
                         r = strv_push(&meta.dests, s->dest);
+                if (r >= 0 && s->flags & STEP_SYSTEM)
+                        r = strv_push(&meta.system, s->dest);
         }
         meta.workspace = real;
         if (!realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
@@ -59,12 +61,15 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                 r = layer_new(root, &meta, &box->layers, err);
         strv_free(meta.lowers);
         strv_free(meta.dests);
+        strv_free(meta.system);
         return r;
 }
 
 static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
+        /* What lies beneath a system folder's layer may change with the host; its place does not. */
         for (unsigned n = 0; layers->meta.lowers[n]; n++)
-                if (streq(layers->meta.lowers[n], s->source)) {
+                if (s->flags & STEP_SYSTEM ? streq(layers->meta.dests[n], s->dest)
+                                           : streq(layers->meta.lowers[n], s->source)) {
                         *ret = n;
                         return 0;
                 }

@@ -21,7 +21,8 @@ enum {
         PLAN_TRUNCATE = 32,
         PLAN_GROUP = 64,
         PLAN_MEMORY_BY_GROUP = 128,
-        PLAN_EPHEMERAL = 256
+        PLAN_EPHEMERAL = 256,
+        PLAN_OPEN_ROOT = 512
 };
 
 int plan_encode(const struct plan *p, struct buf *b) {
@@ -30,7 +31,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
                                 (p->nested ? PLAN_NESTED : 0u) | (p->landlock ? PLAN_LANDLOCK : 0u) |
                                 (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
-                                (p->ephemeral ? PLAN_EPHEMERAL : 0u));
+                                (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u));
         wire_put_str(b, p->backend);
         wire_put_u32(b, p->uid);
         wire_put_u32(b, p->gid);
@@ -142,6 +143,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->group = flags & PLAN_GROUP;
         p->memory_by_group = flags & PLAN_MEMORY_BY_GROUP;
         p->ephemeral = flags & PLAN_EPHEMERAL;
+        p->open_root = flags & PLAN_OPEN_ROOT;
         p->backend = wire_get_str(&r);
         p->uid = wire_get_u32(&r);
         p->gid = wire_get_u32(&r);

@@ -5,7 +5,6 @@
  * executes the warden. exec would turn a single one back into an ordinary child. */
 #include "spawn.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "../host/beside.h"
 #include "protocol.h"
 
 #define STACK (64 * 1024)
@@ -73,27 +73,6 @@ static int between(void *data) {
         _exit(0);
 }
 
-static int find_helper(const char *name, char ret[PATH_MAX]) {
-        static const char *const beside[] = {"", "../libexec/hutch/", "../../libexec/hutch/"};
-        char self[PATH_MAX], *slash;
-        Dl_info info;
-        ssize_t n;
-
-        /* Where this code was loaded from: the library, or a program that it is linked into. */
-        if (!dladdr((void *) find_helper, &info) || !realpath(info.dli_fname, self)) {
-                n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-                self[n > 0 ? n : 0] = 0;
-        }
-        slash = strrchr(self, '/');
-        for (size_t i = 0; slash && i < ARRAY_SIZE(beside); i++)
-                if ((size_t) snprintf(ret, PATH_MAX, "%.*s/%s%s", (int) (slash - self), self, beside[i], name) <
-                            PATH_MAX &&
-                    access(ret, X_OK) == 0)
-                        return 0;
-        snprintf(ret, PATH_MAX, "%s/%s", HUTCH_LIBEXECDIR, name);
-        return access(ret, X_OK) == 0 ? 0 : -ENOENT;
-}
-
 static int spawn(const char *name, const char *verb, int socket_type, int extra, int *ret_socket, pid_t *ret_pid,
                  struct hutch_error *err) {
         _cleanup_(closep) int ours = -1, theirs = -1;
@@ -103,7 +82,7 @@ static int spawn(const char *name, const char *verb, int socket_type, int extra,
         int ends[2];
         pid_t pid;
 
-        if (find_helper(name, path) < 0)
+        if (host_find_beside(name, path) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
                                  "cannot find %s, neither beside the library nor in %s: "
                                  "is hutch installed whole?",
