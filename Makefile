@@ -3,7 +3,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev
+build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev libarchive-dev
 suites = unit review conformance cli escape errors tty completions fault session
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = clang clang-format clang-tidy shellcheck mandoc python3

@@ -18,6 +18,7 @@ struct cli {
         /* of the verbs that review */
         const char *const *paths; /* NULL: all */
         const char *box, *dir, *older_than;
+        const char *max_size, *max_entries; /* of import */
         bool stat, name_only, force;
         /* of sessions */
         const char *shell, *idle_timeout, *timeout, *output_cap;
@@ -25,6 +26,8 @@ struct cli {
         size_t n_env;           /* may be more than there is room for */
         const char *box_option; /* the last one that shapes a box, beside those that a run may have too */
         bool discard;
+        const char *remove; /* of snapshots */
+        bool list;
 };
 
 /* Reads argv; complains and returns -1 if it makes no sense. */
@@ -39,8 +42,17 @@ int cli_boxes(struct cli *cli);
 int cli_diff(struct cli *cli);
 int cli_apply(struct cli *cli);
 int cli_discard(struct cli *cli);
+int cli_snapshot(struct cli *cli);
+int cli_restore(struct cli *cli);
+int cli_fork(struct cli *cli);
+int cli_export(struct cli *cli);
+int cli_import(struct cli *cli);
 
 void cli_usage(FILE *to);
+
+/* A path or a name as git shows it, and how long ago something was. */
+void cli_put_path(FILE *to, const char *path);
+const char *cli_age(uint64_t created, char *text, size_t room);
 
 /* One line on stderr, `hutch: …`, cleaned of whatever a terminal would obey. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -22,7 +22,9 @@ void cli_complain(const char *format, ...) {
 static const struct {
         const char *verb;
         int (*act)(struct cli *cli);
-} reviewing[] = {{"session", cli_session}, {"boxes", cli_boxes}, {"diff", cli_diff}, {"apply", cli_apply}, {"discard", cli_discard}};
+} reviewing[] = {{"session", cli_session},   {"boxes", cli_boxes},     {"diff", cli_diff},       {"apply", cli_apply}, {"discard", cli_discard},
+                 {"snapshot", cli_snapshot}, {"restore", cli_restore}, {"fork", cli_fork},
+                 {"export", cli_export},     {"import", cli_import}};
 
 /* An option that another verb would have understood is not passed over: `discard --stat` must not discard. */
 static int check_options(const struct cli *cli) {
@@ -34,7 +36,11 @@ static int check_options(const struct cli *cli) {
                 {"name-only", "diff", cli->name_only},
                 {"force", "apply", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
-                {"box", "diff apply discard", cli->box != NULL},
+                {"box", "run diff apply discard snapshot restore fork export", cli->box != NULL},
+                {"list", "snapshot", cli->list},
+                {"remove", "snapshot", cli->remove != NULL},
+                {"max-size", "import", cli->max_size != NULL},
+                {"max-entries", "import", cli->max_entries != NULL},
                 {"json", "run explain doctor diff session shell", cli->json},
                 {"shell", "session shell", cli->shell != NULL},
                 {"idle-timeout", "session", cli->idle_timeout != NULL},

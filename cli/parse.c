@@ -20,6 +20,10 @@ enum own {
         OWN_SHELL,
         OWN_IDLE,
         OWN_DISCARD,
+        OWN_LIST,
+        OWN_REMOVE,
+        OWN_MAX_SIZE,
+        OWN_MAX_ENTRIES
 };
 
 static const struct {
@@ -28,29 +32,40 @@ static const struct {
         const char *value_name; /* NULL: takes none */
         enum own what;
 } own_options[] = {
-        {"json", 0, NULL, OWN_JSON},         {"capture", 0, NULL, OWN_CAPTURE},
-        {"result", 0, "FILE", OWN_RESULT},   {"stdin", 0, "inherit|none|FILE", OWN_STDIN},
-        {"cmd", 'c', "TEXT", OWN_COMMAND},   {"help", 'h', NULL, OWN_HELP},
-        {"version", 'V', NULL, OWN_VERSION}, {"box", 0, "ID", OWN_BOX},
-        {"stat", 0, NULL, OWN_STAT},         {"name-only", 0, NULL, OWN_NAME_ONLY},
-        {"force", 0, NULL, OWN_FORCE},       {"older-than", 0, "AGE", OWN_OLDER},
-        {"shell", 0, "PATH", OWN_SHELL},     {"idle-timeout", 0, "D", OWN_IDLE},
+        {"json", 0, NULL, OWN_JSON},
+        {"capture", 0, NULL, OWN_CAPTURE},
+        {"result", 0, "FILE", OWN_RESULT},
+        {"stdin", 0, "inherit|none|FILE", OWN_STDIN},
+        {"cmd", 'c', "TEXT", OWN_COMMAND},
+        {"help", 'h', NULL, OWN_HELP},
+        {"version", 'V', NULL, OWN_VERSION},
+        {"box", 0, "ID", OWN_BOX},
+        {"stat", 0, NULL, OWN_STAT},
+        {"name-only", 0, NULL, OWN_NAME_ONLY},
+        {"force", 0, NULL, OWN_FORCE},
+        {"older-than", 0, "AGE", OWN_OLDER},
+        {"list", 0, NULL, OWN_LIST},
+        {"remove", 0, "SNAPSHOT", OWN_REMOVE},
+        {"max-size", 0, "a size (256M, 2G)", OWN_MAX_SIZE},
+        {"max-entries", 0, "a number", OWN_MAX_ENTRIES},
+        {"shell", 0, "PATH", OWN_SHELL},
+        {"idle-timeout", 0, "D", OWN_IDLE},
         {"discard", 0, NULL, OWN_DISCARD},
 };
 
-static const char *const verbs[] = {"run",  "explain", "doctor",  "shell",  "session",
-                                    "boxes", "diff",    "apply", "discard"};
+static const char *const verbs[] = {"run",     "explain",  "doctor",  "shell", "session", "boxes", "diff",   "apply",
+                                    "discard", "snapshot", "restore", "fork",  "export", "import"};
 
 /* Verbs with other defaults than run's: they are known before their options are read. */
 static const char *const persistent[] = {"shell", "session"};
 
-/* Verbs whose words are paths, which may stand before options. */
-static const char *const reviewing[] = {"session", "boxes", "diff", "apply", "discard"};
+/* Verbs whose words are paths or names, which may stand before options. */
+static const char *const reviewing[] = {"session", "boxes",    "diff",    "apply", "discard",
+                                        "snapshot", "restore", "fork",  "export", "import"};
 
 /* Verbs that hutch keeps for itself; a program of that name is run with `--` before it. */
-static const char *const reserved[] = {"exec",     "snapshot", "restore", "fork",
-                                       "export",   "import", "scan",    "why",      "init",    "trust",
-                                       "profiles", "image",  "tui",     "mcp",      "batch"};
+static const char *const reserved[] = {"exec",  "scan", "why", "init",
+                                       "trust", "profiles", "image",   "tui",  "mcp", "batch"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -107,6 +122,18 @@ static void apply_own(struct cli *cli, enum own what, const char *value) {
                 break;
         case OWN_DISCARD:
                 cli->discard = true;
+                break;
+        case OWN_LIST:
+                cli->list = true;
+                break;
+        case OWN_REMOVE:
+                cli->remove = value;
+                break;
+        case OWN_MAX_SIZE:
+                cli->max_size = value;
+                break;
+        case OWN_MAX_ENTRIES:
+                cli->max_entries = value;
                 break;
         }
 }

@@ -12,8 +12,7 @@
 
 static const char letters[] = {[HUTCH_CREATED] = 'A', [HUTCH_MODIFIED] = 'M', [HUTCH_DELETED] = 'D'};
 
-/* A path as git shows it. */
-static void put_path(FILE *to, const char *path) {
+void cli_put_path(FILE *to, const char *path) {
         char *text;
 
         if (hutch_quote_path(path, &text) < 0)
@@ -22,7 +21,7 @@ static void put_path(FILE *to, const char *path) {
         free(text);
 }
 
-static const char *age_of(uint64_t created, char *text, size_t room) {
+const char *cli_age(uint64_t created, char *text, size_t room) {
         uint64_t now = (uint64_t) time(NULL), age = now > created ? now - created : 0;
 
         if (age < 120)
@@ -48,9 +47,9 @@ static void show_box(void *user, const hutch_box_info *info) {
                 printf("%-16s in use\n", info->id);
                 return;
         }
-        printf("%-16s %-9s %8llu %10llu  ", info->id, age_of(info->created, age, sizeof(age)),
+        printf("%-16s %-9s %8llu %10llu  ", info->id, cli_age(info->created, age, sizeof(age)),
                (unsigned long long) info->changes, (unsigned long long) info->bytes);
-        put_path(stdout, info->workspace);
+        cli_put_path(stdout, info->workspace);
         fputc('\n', stdout);
 }
 
@@ -142,13 +141,13 @@ static int show_changes(const struct cli *cli, const hutch_review *review, FILE 
                 if (!hutch_review_chooses(review, i, cli->paths))
                         continue;
                 if (cli->name_only) {
-                        put_path(to, change.short_path);
+                        cli_put_path(to, change.short_path);
                         fputc('\n', to);
                         continue;
                 }
                 if (cli->stat) {
                         fprintf(to, " %c ", letters[change.kind]);
-                        put_path(to, change.short_path);
+                        cli_put_path(to, change.short_path);
                         fprintf(to, " (%llu -> %llu bytes)%s%s\n", (unsigned long long) change.old_size,
                                 (unsigned long long) change.new_size, change.is_protected ? " protected" : "",
                                 change.note ? ": " : "");
@@ -224,7 +223,7 @@ static void show_fate(void *user, const hutch_change *change, hutch_apply_status
         tally->left++;
         tally->held = tally->held || status == HUTCH_HELD_BACK || status == HUTCH_CONFLICT;
         fputs("hutch: not applied: ", stderr);
-        put_path(stderr, change->short_path);
+        cli_put_path(stderr, change->short_path);
         fprintf(stderr, ": %s\n", reason ? reason : "");
 }
 

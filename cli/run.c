@@ -115,6 +115,9 @@ static void report(const struct cli *cli, const hutch_result *result) {
                 if (result->output_dropped[i] > 0 && result->kill_reason != HUTCH_KILLED_OUTPUT && !cli->json)
                         cli_complain("%llu bytes of %s over the cap were dropped",
                                      (unsigned long long) result->output_dropped[i], i == 1 ? "stdout" : "stderr");
+        for (const char *const *n = result->notices; !cli->json && n && *n; n++)
+                if (strncmp(*n, "the box has no network", 22) == 0) /* the others `hutch explain` tells */
+                        cli_complain("%s", *n);
         if (result->box_id && !cli->json && result->error.code == HUTCH_OK) {
                 size_t n = 0;
 
@@ -170,7 +173,7 @@ int cli_run(struct cli *cli) {
                                  .command = cli->command,
                                  .streams = {0, HUTCH_STREAM_FD, HUTCH_STREAM_FD},
                                  .fds = {0, STDOUT_FILENO, STDERR_FILENO}};
-        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true};
+        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = cli->box};
         hutch_error err = {0};
         hutch_box *box = NULL;
         int result_fd, status = EXIT_HUTCH;

@@ -23,6 +23,9 @@ void cli_usage(FILE *to) {
               "       hutch shell [OPTIONS]                    an interactive shell in a box\n"
               "       hutch session start | run | state | reset | attach | list | stop [NAME]   a shell that stays\n"
               "       hutch boxes | diff | apply | discard [--box ID] [PATH…]   review copy-on-write changes\n"
+              "       hutch snapshot | restore | fork [--box ID] [NAME]   keep the state of a box, go back, branch "
+              "off\n"
+              "       hutch export | import FILE.tar.zst       a box's changes as a file, and back\n"
               "       hutch doctor [--json]                    what this host can enforce, and how to mend gaps\n"
               "\n"
               "The command sees the system read-only, an empty home, and the workspace (the current folder,\n"
@@ -37,7 +40,8 @@ void cli_usage(FILE *to) {
         put(to, 0, "json", NULL, "capture both streams and print one result object");
         put(to, 0, "result", "FILE", "write the result object there, streams as usual");
         put(to, 0, "capture", NULL, "print stdout at the end, in one piece");
-        put(to, 0, "box", "ID", "diff, apply, discard: which box (default: the newest of this workspace)");
+        put(to, 0, "box", "ID",
+            "which box: to review, or for run to go on with (default: the newest of this workspace, a new one)");
         put(to, 0, "stat", NULL, "diff: one line a file");
         put(to, 0, "name-only", NULL, "diff: names alone");
         put(to, 0, "force", NULL, "apply: also protected names and files that the host changed since");
@@ -45,6 +49,10 @@ void cli_usage(FILE *to) {
         put(to, 0, "shell", "PATH", "shell, session start: which shell (default: bash where there is one)");
         put(to, 0, "idle-timeout", "D", "session start: end it when nobody used it for so long");
         put(to, 0, "discard", NULL, "session stop: drop what it changed");
+        put(to, 0, "list", NULL, "snapshot: list all of them");
+        put(to, 0, "remove", "SNAPSHOT", "snapshot: remove one, by name or id");
+        put(to, 0, "max-size", "N", "import: the most bytes it may hold (16G)");
+        put(to, 0, "max-entries", "N", "import: the most entries it may hold (1000000)");
         put(to, 'h', "help", NULL, "this text");
         put(to, 'V', "version", NULL, "the version");
         fputs("\nexit status: the command's own; 128+N killed by signal N; 124 timeout; 125 hutch could not or\n"

@@ -10,6 +10,8 @@ _hutch_stop_options='--discard --help'
 _hutch_diff_options='--box --dir --stat --name-only --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
+_hutch_snapshot_options='--box --dir --list --remove --help'
+_hutch_restore_options='--box --dir --help'
 
 # Completes the value of option $1 that begins with $2.
 _hutch_value() {
@@ -27,6 +29,7 @@ _hutch_value() {
         --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
         --shell) mapfile -t COMPREPLY < <(compgen -W '/bin/bash /bin/sh' -- "$2") ;;
         --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
+        --remove) mapfile -t COMPREPLY < <(compgen -W "$(hutch snapshot --list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         *) COMPREPLY=() ;; # numbers, durations, shell text
         esac
         [[ $1 == --@(dir|tmpfs|dev|ro|rw|cow|hide|env-file|result|stdin) || $1 == -d ]] && compopt -o filenames 2>/dev/null

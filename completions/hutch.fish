@@ -65,6 +65,11 @@ function __fish_hutch_rest
     complete -C (string join ' ' -- (string escape -- $where[2..-1]) (commandline -ct))
 end
 
+function __fish_hutch_snapshots
+    string match -q -- '-*' (commandline -ct); and return
+    command -q hutch; and hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)'
+end
+
 function __fish_hutch_commands
     complete -C (commandline -ct | string replace -r '^-.*' '')
 end
@@ -78,19 +83,25 @@ complete -c hutch -n '__fish_hutch_at verb' -a boxes -d 'list boxes that wait fo
 complete -c hutch -n '__fish_hutch_at verb' -a diff -d 'show what a box changed'
 complete -c hutch -n '__fish_hutch_at verb' -a apply -d 'take changes to the host'
 complete -c hutch -n '__fish_hutch_at verb' -a discard -d 'drop changes'
+complete -c hutch -n '__fish_hutch_at verb' -a snapshot -d 'keep the state of a box'
+complete -c hutch -n '__fish_hutch_at verb' -a restore -d 'go back to a snapshot'
+complete -c hutch -n '__fish_hutch_at verb' -a fork -d 'branch another box off'
 complete -c hutch -n '__fish_hutch_at verb' -a doctor -d 'what this host can enforce'
 complete -c hutch -n '__fish_hutch_at command' -a '(__fish_hutch_commands)'
 complete -c hutch -n 'not __fish_hutch_at options' -a '(__fish_hutch_rest)'
 complete -c hutch -n '__fish_hutch_at doctor' -l json -d 'print for programs'
 complete -c hutch -n '__fish_hutch_at doctor' -s h -l help -d 'show the options'
 complete -c hutch -n '__fish_hutch_at diff apply discard' -F
-complete -c hutch -n '__fish_hutch_at diff apply discard' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
-complete -c hutch -n '__fish_hutch_at diff apply discard' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
 complete -c hutch -n '__fish_hutch_at diff' -l stat -d 'one line a change'
 complete -c hutch -n '__fish_hutch_at diff' -l name-only -d 'paths alone'
 complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names and files that the host changed since'
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
-complete -c hutch -n '__fish_hutch_at boxes diff apply discard' -s h -l help -d 'show the options'
+complete -c hutch -n '__fish_hutch_at snapshot' -l list -d 'list all of them'
+complete -c hutch -n '__fish_hutch_at snapshot' -l remove -x -a "(hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'remove one'
+complete -c hutch -n '__fish_hutch_at restore' -a '(__fish_hutch_snapshots)' -d snapshot
+complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork' -s h -l help -d 'show the options'
 
 set -l run '__fish_hutch_at session-run session-run-named'
 complete -c hutch -n '__fish_hutch_at session' -a start -d 'start a session'

@@ -152,9 +152,7 @@ HUTCH_EXPORT void hutch_clean_line(char *line);
 
 /* A duration as options take it ("500ms", "30s", "2m", "7d") in milliseconds. */
 HUTCH_EXPORT int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err);
-
-/* A size as options take it ("64K", "1M", "2G") in bytes. */
-HUTCH_EXPORT int hutch_parse_size(const char *text, uint64_t *ret, hutch_error *err);
+HUTCH_EXPORT int hutch_parse_size(const char *text, uint64_t *ret_bytes, hutch_error *err);
 
 /* The candidate that a mistyped word was probably meant to be, or NULL: for front ends' own words. */
 HUTCH_EXPORT const char *hutch_suggest(const char *word, const char *const *candidates, size_t n);
@@ -185,6 +183,8 @@ typedef struct hutch_box_options {
         size_t struct_size;
         hutch_context *context; /* NULL: the box has a context of its own */
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
+        const char *id; /* goes on with a box that was kept, and its copy-on-write folders; "": the newest of the
+                           policy's workspace; NULL: a new box */
         /* A shell that stays: what a run changes (folder, variables, functions, jobs) the next one finds. */
         bool session;
         const char *shell; /* of the session, as the box has it; NULL: bash where there is one, else sh */
@@ -324,6 +324,46 @@ HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 /* The result as the JSON object that `hutch run --json` prints; freed with free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
 
+/* ---- snapshots: the state of a box's copy-on-write folders ----
+ *
+ * None of these depends on how much a box has changed: what it wrote is set aside as a layer that is never written to
+ * again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the box. */
+
+typedef struct hutch_snapshot hutch_snapshot;
+
+/* The state that the box has now. A snapshot is kept until it is removed, whatever becomes of the box. */
+HUTCH_EXPORT int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err);
+
+/* Gives the box the state of a snapshot; what it changed since is gone. */
+HUTCH_EXPORT int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err);
+
+/* Another box of the same policy, which begins with the state that this one has now; closed with hutch_box_close(). */
+HUTCH_EXPORT int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err);
+
+/* Under which the box's changes are kept; freed with free(). NULL where it has none. */
+HUTCH_EXPORT char *hutch_box_id(hutch_box *box);
+
+/* A snapshot by its id, or by its name among those of a workspace (NULL: the current folder). */
+HUTCH_EXPORT int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **ret, hutch_error *err);
+HUTCH_EXPORT void hutch_snapshot_free(hutch_snapshot *snapshot);
+HUTCH_EXPORT const char *hutch_snapshot_id(const hutch_snapshot *snapshot);
+
+/* One line of text; no two snapshots of a workspace share one. NULL takes it away. */
+HUTCH_EXPORT int hutch_snapshot_set_name(hutch_snapshot *snapshot, const char *name, hutch_error *err);
+
+/* Removes it, with all that no box and no other snapshot stands on. The handle can only be freed afterwards. */
+HUTCH_EXPORT int hutch_snapshot_remove(hutch_snapshot *snapshot, hutch_error *err);
+
+typedef struct hutch_snapshot_info {
+        const char *id, *workspace;
+        const char *name; /* NULL: it has none */
+        uint64_t created; /* seconds since 1970 */
+} hutch_snapshot_info;
+
+/* Calls `see` for every snapshot, newest first. */
+HUTCH_EXPORT int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_info *info), void *user,
+                                 hutch_error *err);
+
 /* ---- review: changes that a box left in its copy-on-write layers ---- */
 
 typedef struct hutch_review hutch_review;
@@ -397,6 +437,21 @@ HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *pat
 
 /* Drops changes, paths as above; a box without any left is gone. */
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
+
+/* Writes the box's changes to a file (a tar under zstd), which hutch_import() reads, here or elsewhere; the same box
+ * gives the same bytes. FIFOs and sockets are left out and counted. */
+HUTCH_EXPORT int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out,
+                                     hutch_error *err);
+
+typedef struct hutch_import_options {
+        size_t struct_size;
+        const char *workspace;           /* whose changes they are to be; NULL: the current folder */
+        uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
+} hutch_import_options;
+
+/* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from
+ * anybody: what an export would not have written is refused, and leaves nothing behind. */
+HUTCH_EXPORT int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err);
 
 /* ---- looking without running ---- */
 

@@ -5,6 +5,7 @@
 #include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../host/beside.h"
 #include "../supervise/foreground.h"
 #include "../warden/client.h"
 #include "api.h"
@@ -29,6 +30,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
+        char tools[PATH_MAX];
         struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
         int r;
 
@@ -48,6 +50,11 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)
                 return r;
+        if (policy->cow_system && host_find_beside("box-tools", tools) == 0) {
+                survey->tools = realpath(tools, NULL);
+                if (!survey->tools)
+                        return error_oom(err);
+        }
         if (policy_wants_group(policy))
                 full.cgroups = host_cgroups_read();
         backend->offer(policy, &full, &offers);
@@ -74,7 +81,7 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
 }
 
 /* Options as this version knows them, whatever layout the caller had. */
-static int take_options(hutch_box *box, const hutch_box_options *options, struct hutch_error *err) {
+static int take_options(hutch_box *box, const hutch_box_options *options, const char **ret_id, struct hutch_error *err) {
         hutch_box_options known = {0};
         size_t size = options ? options->struct_size : 0;
 
@@ -82,6 +89,7 @@ static int take_options(hutch_box *box, const hutch_box_options *options, struct
                 memcpy(&known, options, size && size < sizeof(known) ? size : sizeof(known));
         box->context = known.context;
         box->keep_changes = known.keep_changes;
+        *ret_id = known.id;
         box->session = known.session || known.name;
         box->idle_timeout_ms = known.idle_timeout_ms;
         box->shell = strdup(known.shell ? known.shell : "");
@@ -91,19 +99,22 @@ static int take_options(hutch_box *box, const hutch_box_options *options, struct
 
 int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret, hutch_error *err) {
         hutch_box *box = calloc(1, sizeof(*box));
+        const char *id = NULL;
         int r;
 
         if (!box)
                 return error_oom(err);
-        box->running = -1;
+        box->running = box->skeleton = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
         box->warden = box->session_socket = -1;
-        r = take_options(box, options, err);
+        r = take_options(box, options, &id, err);
         if (r >= 0)
                 r = policy_validate(policy, err);
         if (r >= 0 && policy_copy(policy, &box->policy) < 0)
                 r = error_oom(err);
+        if (r >= 0 && id)
+                r = layers_open(box, id, err);
         if (r >= 0 && !box->context) {
                 r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
                 box->own_context = r >= 0;
@@ -111,6 +122,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         if (r >= 0 && box->session)
                 r = session_box_open(box, err);
         if (r < 0) {
+                layer_free(take_ptr(box->layers)); /* kept by somebody, and none of ours */
                 hutch_box_close(box);
                 return r;
         }
@@ -132,7 +144,10 @@ void hutch_box_close(hutch_box *box) {
         session_box_close(box);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
-        layer_free(box->layers);
+        else if (box->layers)
+                layer_drop_system(box->layers);
+        layers_free(box);
+        closep(&box->skeleton);
         if (box->own_context)
                 hutch_context_free(box->context);
         policy_free(box->policy);
@@ -224,6 +239,8 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 return session_box_run(box, request, output, ret, err);
         r = make_plan(box->policy, request, &box->context->facts, NULL, ret_plan, err);
         if (r >= 0)
+                r = box_prepare_skeleton(box, *ret_plan, err);
+        if (r >= 0)
                 r = layers_prepare(box, *ret_plan, err);
         if (r < 0)
                 return r;
@@ -234,7 +251,7 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
 
 int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err) {
         _cleanup_(plan_freep) struct plan *made = NULL;
-        const struct plan *plan;
+        struct plan *plan;
         struct hutch_request known;
         struct hutch_error local = {0};
         struct outcome outcome = {0};
@@ -246,6 +263,8 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         pthread_mutex_lock(&box->queue);
         r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
+        if (r >= 0 && made && box_hint_at_network(box, plan, &outcome) < 0)
+                r = error_oom(&local);
         if (r >= 0 && plan && !known.no_changes)
                 r = layers_track(box, plan, &tracked, &local);
         else if (!box->session)

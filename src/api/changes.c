@@ -8,23 +8,27 @@
 #include "../base/strv.h"
 #include "../layer/stack.h"
 
+void changes_close_layer(struct layer_pair *layer) {
+        closep(&layer->pair.lower);
+        closep(&layer->pair.upper);
+        if (layer->view)
+                (void) review_remove_tree(layer->folder, "view", NULL);
+        closep(&layer->folder);
+}
+
 void changes_done(struct changes *c) {
         for (size_t i = 0; i < c->n; i++)
                 free(c->items[i].host_path);
         free(c->items);
         for (size_t i = 0; i < c->n_layers; i++) {
                 change_list_done(&c->layers[i].list);
-                closep(&c->layers[i].pair.lower);
-                closep(&c->layers[i].pair.upper);
-                if (c->layers[i].view)
-                        (void) review_remove_tree(c->layers[i].folder, "view", NULL);
-                closep(&c->layers[i].folder);
+                changes_close_layer(&c->layers[i]);
         }
         free(c->layers);
         *c = (struct changes){0};
 }
 
-static int open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         char name[32];
 
         snprintf(name, sizeof(name), "%zu", i);
@@ -88,7 +92,9 @@ int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_
                 struct layer_pair *layer = &c.layers[c.n_layers];
 
                 *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
-                r = open_layer(box, c.n_layers, layer, err);
+                if (layer_is_system(&box->meta, c.n_layers))
+                        continue;
+                r = changes_open_layer(box, c.n_layers, layer, err);
                 if (r >= 0)
                         r = review_changes(&layer->pair, &layer->list, err);
         }
@@ -106,6 +112,7 @@ int changes_record_base(const struct changes *c, struct hutch_error *err) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < c->n_layers; i++)
-                r = review_record_base(&c->layers[i].pair, c->layers[i].folder, err);
+                if (c->layers[i].folder >= 0)
+                        r = review_record_base(&c->layers[i].pair, c->layers[i].folder, err);
         return r;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../review/review.h"
+#include "../review/since.h"
 #include "api.h"
 
 struct layer_pair {
@@ -24,7 +25,14 @@ struct changes {
         size_t n;
 };
 
+/* The n-th layer, without its changes. */
+int changes_open_layer(const struct layer_box *box, size_t n, struct layer_pair *ret, struct hutch_error *err);
+void changes_close_layer(struct layer_pair *layer);
+
 /* Of a box with frozen layers too, which stays as it is: such changes can be seen, not applied. */
+/* Adds a list to what a run is told to have changed; `place` is where the box had the folder. 0 or -ENOMEM. */
+int tracked_add(struct tracked *t, const char *place, const struct change_list *list);
+
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);
 void changes_done(struct changes *c);
 

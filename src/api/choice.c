@@ -43,6 +43,10 @@ int choice_make(const struct layer_pair *layer, const char *const *paths, struct
         _cleanup_(choice_done) struct choice c = {.all = !paths, .none = paths != NULL};
         char cwd[PATH_MAX];
 
+        if (layer->folder < 0) { /* nobody reviews it */
+                *ret = (struct choice){.none = true};
+                return 0;
+        }
         if (paths && !getcwd(cwd, sizeof(cwd)))
                 return error_set(err, HUTCH_E_IO, errno, "cannot find out the current folder: %s", errno_text(errno));
         for (; paths && *paths; paths++) {

@@ -9,6 +9,29 @@
 
 extern char **environ;
 
+int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **ids = NULL;
+        char real[PATH_MAX];
+        int r;
+
+        if (!realpath(workspace ? workspace : ".", real))
+                return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace ? workspace : ".",
+                                 errno_text(errno));
+        r = layer_list(root, &ids, err);
+        if (r < 0)
+                return r;
+        for (char **id = ids; id && *id; id++) {
+                _cleanup_(layer_freep) struct layer_box *box = NULL;
+
+                if (layer_open(root, *id, &box, NULL) >= 0 && streq(box->meta.workspace, real)) {
+                        *ret = take_ptr(box);
+                        return 0;
+                }
+        }
+        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
+                         "no box has changes for %s: `hutch boxes` lists those of other folders", real);
+}
+
 /* The first run wants them. */
 static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         struct layer_meta meta = {.command = plan->argv[0]};
@@ -24,6 +47,8 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                 r = strv_push(&meta.lowers, s->source);
                 if (r >= 0)
                         r = strv_push(&meta.dests, s->dest);
+                if (r >= 0 && s->flags & STEP_SYSTEM)
+                        r = strv_push(&meta.system, s->dest);
         }
         meta.workspace = box->workspace ? box->workspace : real;
         if (!box->workspace && !realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
@@ -36,12 +61,15 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                 r = layer_new(root, &meta, &box->layers, err);
         strv_free(meta.lowers);
         strv_free(meta.dests);
+        strv_free(meta.system);
         return r;
 }
 
 static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
+        /* What lies beneath a system folder's layer may change with the host; its place does not. */
         for (unsigned n = 0; layers->meta.lowers[n]; n++)
-                if (streq(layers->meta.lowers[n], s->source)) {
+                if (s->flags & STEP_SYSTEM ? streq(layers->meta.dests[n], s->dest)
+                                           : streq(layers->meta.lowers[n], s->source)) {
                         *ret = n;
                         return 0;
                 }
@@ -62,6 +90,44 @@ static int match_layers(struct layer_box *layers, struct plan *plan, struct hutc
         return r;
 }
 
+static void forget_since(hutch_box *box) {
+        for (size_t i = 0; i < box->n_since; i++)
+                since_done(&box->since[i]);
+        free(take_ptr(box->since));
+        box->n_since = 0;
+}
+
+void layers_free(hutch_box *box) {
+        forget_since(box);
+        layer_free(take_ptr(box->layers));
+}
+
+/* What the layers are like before a further run, so that its changes can be told alone. */
+static int remember(hutch_box *box, struct hutch_error *err) {
+        size_t n = strv_length(box->layers->meta.lowers), i;
+        struct since *fresh = calloc(n + 1, sizeof(*fresh));
+        int r = fresh ? 0 : error_oom(err);
+
+        for (i = 0; r >= 0 && i < n; i++) {
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+
+                r = changes_open_layer(box->layers, i, &layer, err);
+                if (r >= 0)
+                        r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
+                changes_close_layer(&layer);
+        }
+        forget_since(box);
+        if (r < 0) {
+                while (fresh && i-- > 0)
+                        since_done(&fresh[i]);
+                free(fresh);
+                return r;
+        }
+        box->since = fresh;
+        box->n_since = n;
+        return 0;
+}
+
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         int r;
 
@@ -69,7 +135,9 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
                 return 0;
         if (!box->layers)
                 return make_layers(box, plan, err);
-        r = match_layers(box->layers, plan, err);
+        r = remember(box, err);
+        if (r >= 0)
+                r = match_layers(box->layers, plan, err);
         if (r >= 0)
                 r = layer_renew(box->layers, err);
         for (unsigned n = 0; r >= 0 && n < plan->n_layers; n++) {
@@ -84,6 +152,52 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         return r;
 }
 
+static bool lies_in_another(char *const *lowers, const char *path) {
+        for (; *lowers; lowers++)
+                if (!streq(*lowers, path) && path_is_beneath(path, *lowers))
+                        return true;
+        return false;
+}
+
+static bool has_rule(const struct hutch_policy *policy, const char *path) {
+        char real[PATH_MAX];
+
+        for (size_t i = 0; i < policy->n_paths; i++)
+                if (policy->paths[i].access == HUTCH_COW && realpath(policy->paths[i].path, real) && streq(real, path))
+                        return true;
+        return false;
+}
+
+/* What the box was about is copy-on-write again, whatever the policy says of it. */
+static int adopt(hutch_box *box, struct hutch_error *err) {
+        const struct layer_meta *m = &box->layers->meta;
+        int r = 0;
+
+        for (size_t n = 0; r >= 0 && m->lowers[n]; n++) {
+                if (streq(m->lowers[n], m->workspace)) {
+                        box->policy->workspace = HUTCH_WORKSPACE_COW;
+                        r = policy_set_workspace_dir(box->policy, m->workspace, err);
+                } else if (!lies_in_another(m->lowers, m->lowers[n]) && !has_rule(box->policy, m->lowers[n]))
+                        r = policy_add_path(box->policy, HUTCH_COW, m->lowers[n],
+                                            streq(m->lowers[n], m->dests[n]) ? NULL : m->dests[n], "--box", err);
+        }
+        return r;
+}
+
+int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
+        const struct hutch_policy *p = box->policy;
+        _cleanup_(freep) char *root = NULL;
+        int r = layer_root(environ, &root, err);
+
+        if (r >= 0 && p->ephemeral)
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "--box and --ephemeral exclude each other");
+        if (r >= 0)
+                r = id[0] ? layer_open(root, id, &box->layers, err)
+                          : layers_find_newest(root, p->workspace_dir ? p->workspace_dir : p->base_dir, &box->layers,
+                                               err);
+        return r < 0 ? r : adopt(box, err);
+}
+
 /* The place at which the command saw the layer: the last one of those that show it. */
 static const char *place_of(const hutch_box *box, const struct plan *plan, size_t layer) {
         const char *place = NULL;
@@ -95,21 +209,35 @@ static const char *place_of(const hutch_box *box, const struct plan *plan, size_
         return place ? place : box->layers->meta.dests[layer];
 }
 
-static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes,
-                        struct tracked *t) {
+int tracked_add(struct tracked *t, const char *place, const struct change_list *list) {
         char ***lists[] = {
                 [CHANGE_CREATED] = &t->created, [CHANGE_MODIFIED] = &t->modified, [CHANGE_DELETED] = &t->deleted};
         int r = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-                *lists[i] = calloc(1, sizeof(char *));
+                if (!*lists[i])
+                        *lists[i] = calloc(1, sizeof(char *));
                 if (!*lists[i])
                         return -ENOMEM;
         }
-        for (size_t i = 0; r >= 0 && i < changes->n; i++) {
-                const struct changed *one = &changes->items[i];
+        for (size_t i = 0; r >= 0 && i < list->n; i++)
+                r = strv_pushf(lists[list->items[i].kind], "%s/%s", place, list->items[i].path);
+        return r;
+}
 
-                r = strv_pushf(lists[one->change->kind], "%s/%s", place_of(box, plan, one->layer), one->change->path);
+/* Those of this run alone. */
+static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes, struct tracked *t,
+                        struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < changes->n_layers; i++) {
+                _cleanup_(change_list_done) struct change_list since = {0};
+                const struct layer_pair *layer = &changes->layers[i];
+
+                if (i < box->n_since)
+                        r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
+                if (r >= 0 && tracked_add(t, place_of(box, plan, i), i < box->n_since ? &since : &layer->list) < 0)
+                        r = error_oom(err);
         }
         return r;
 }
@@ -126,13 +254,13 @@ int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
         r = changes_read(box->layers, &changes, err);
         if (r >= 0)
                 r = changes_record_base(&changes, err);
-        if (r >= 0 && sort_changes(box, plan, &changes, &t) < 0)
-                r = error_oom(err);
+        if (r >= 0)
+                r = sort_changes(box, plan, &changes, &t, err);
         n = changes.n;
         changes_done(&changes);
         if (r >= 0 && box->keep_changes && !box->session && n == 0) {
                 layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
         }
         t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
         *ret = t;
@@ -149,6 +277,6 @@ void layers_forget(hutch_box *box) {
         changes_done(&changes);
         if (n == 0) {
                 layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
         }
 }

@@ -100,16 +100,16 @@ int hutch_parse_duration(const char *text, uint64_t *ret_ms, hutch_error *err) {
         return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a duration (500ms, 30s, 2m, 7d)", text) : 0;
 }
 
-int hutch_parse_size(const char *text, uint64_t *ret, hutch_error *err) {
-        int r = parse_size(text, ret);
-
-        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a size (64K, 1M, 2G)", text) : 0;
-}
-
 const char *hutch_errno_text(int errnum) {
         return errno_text(errnum);
 }
 
 void hutch_clean_line(char *line) {
         text_clean_in_place(line);
+}
+
+int hutch_parse_size(const char *text, uint64_t *ret_bytes, hutch_error *err) {
+        int r = parse_size(text, ret_bytes);
+
+        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "'%s' is not a size (256M, 2G)", text) : 0;
 }

@@ -26,30 +26,6 @@ const char *hutch_review_id(const hutch_review *review) {
         return review->box->meta.id;
 }
 
-/* The newest box whose workspace is this folder. */
-static int find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err) {
-        _cleanup_(strv_freep) char **ids = NULL;
-        char real[PATH_MAX];
-        int r;
-
-        if (!realpath(workspace ? workspace : ".", real))
-                return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace ? workspace : ".",
-                                 errno_text(errno));
-        r = layer_list(root, &ids, err);
-        if (r < 0)
-                return r;
-        for (char **id = ids; id && *id; id++) {
-                _cleanup_(layer_freep) struct layer_box *box = NULL;
-
-                if (layer_open(root, *id, &box, NULL) >= 0 && streq(box->meta.workspace, real)) {
-                        *ret = take_ptr(box);
-                        return 0;
-                }
-        }
-        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                         "no box has changes for %s: `hutch boxes` lists those of other folders", real);
-}
-
 int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         hutch_review *review = calloc(1, sizeof(*review));
@@ -59,7 +35,8 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
                 return error_oom(err);
         r = layer_root(environ, &root, err);
         if (r >= 0)
-                r = id ? layer_open(root, id, &review->box, err) : find_newest(root, workspace, &review->box, err);
+                r = id ? layer_open(root, id, &review->box, err)
+                       : layers_find_newest(root, workspace, &review->box, err);
         /* A review works on one layer a folder. */
         if (r >= 0)
                 r = stack_squash(review->box, err);

@@ -32,10 +32,13 @@ static int plan_session(hutch_box *box, struct hutch_error *err) {
 
 /* The plan with the layers that the box has now. */
 static int prepare(hutch_box *box, struct hutch_error *err) {
+        int r;
+
         plan_free(take_ptr(box->plan));
         if (plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
                 return error_oom(err);
-        return layers_prepare(box, box->plan, err);
+        r = box_prepare_skeleton(box, box->plan, err);
+        return r < 0 ? r : layers_prepare(box, box->plan, err);
 }
 
 /* From now on the session lives by itself, and others find it. */
@@ -51,8 +54,9 @@ static int give_name(hutch_box *box, struct hutch_error *err) {
                            .idle_timeout_ms = box->idle_timeout_ms};
         r = named_make(box->name, &box->planned, &n, &listener, err);
         if (r >= 0) {
-                r = warden_client_keep(box->warden, n.path, box->idle_timeout_ms, listener,
-                                       box->layers ? box->layers->lock : -1);
+                const int held[] = {box->layers ? box->layers->lock : -1, box->skeleton};
+
+                r = warden_client_keep(box->warden, n.path, box->idle_timeout_ms, listener, held);
                 if (r < 0) {
                         named_remove(&n);
                         error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot name the session: %s", errno_text(-r));
@@ -89,7 +93,7 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
                 r = begin(box, NULL, 0, err);
         if (r < 0 && box->layers) {
                 layer_remove(box->layers, NULL);
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
         }
         if (r < 0 && box->name) {
                 free(take_ptr(box->name)); /* it is not to be kept */
@@ -114,7 +118,7 @@ void session_box_close(hutch_box *box) {
         if (box->attached)
                 closep(&box->warden);
         if (box->name)
-                layer_free(take_ptr(box->layers));
+                layers_free(box);
 }
 
 int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
@@ -124,7 +128,7 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
 
         if (!box)
                 return error_oom(err);
-        *box = (hutch_box){.running = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
+        *box = (hutch_box){.running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
         box->session_id = 1; /* its warden has this one only */
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);

@@ -96,13 +96,15 @@ int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error
         if (ruleset < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a Landlock ruleset: %s",
                                  errno_text(errno));
-        r = allow(ruleset, "/", LANDLOCK_READ, err);
+        /* Rules hold for everything beneath: in a box whose root is open it is the mounts that say what is read-only.
+         */
+        r = allow(ruleset, "/", plan->open_root ? handled : LANDLOCK_READ, err);
         if (r >= 0)
                 r = allow(ruleset, "/dev", handled, err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
 
-                if (s->flags & STEP_WRITABLE && !startswith(s->dest, "/dev/"))
+                if (s->flags & STEP_WRITABLE && s->kind != STEP_FILE && !startswith(s->dest, "/dev/"))
                         r = allow(ruleset, s->dest, handled, err);
         }
         if (r < 0)

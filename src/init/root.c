@@ -292,10 +292,35 @@ static int cover_file(struct builder *b, const struct step *s, int dest, const c
         return r < 0 ? builder_error(err, r, "cover", s->dest) : 0;
 }
 
+/* A file of the box's own in a folder of its own or in a layer, unless it has one already: an earlier run's. */
+static int make_seed(struct builder *b, const struct step *s, struct hutch_error *err) {
+        static const char temporary[] = ".hutch-seed";
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int up = -1, fd = -1;
+        struct stat st;
+        int r;
+
+        r = path_dirname(s->dest, &parent);
+        if (r >= 0)
+                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return builder_place_error(err, r, s->dest);
+        if (fstatat(up, path_basename(s->dest), &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == b->in->plan->uid)
+                return 0;
+        unlinkat(up, temporary, 0);
+        fd = openat(up, temporary, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+        r = fd < 0 ? -errno : write_all(fd, s->text, strlen(s->text));
+        if (r >= 0 && (fchmod(fd, s->mode) < 0 || renameat(up, temporary, up, path_basename(s->dest)) < 0))
+                r = -errno;
+        return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
+}
+
 static int attach_file(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int dest = -1;
         int r;
 
+        if (s->flags & STEP_SEED)
+                return make_seed(b, s, err);
         if (s->flags & STEP_REPLACE) {
                 dest = builder_open(b, s->dest);
                 if (dest == -ENOENT)
@@ -493,7 +518,7 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
                 if (r < 0)
                         return builder_error(err, r, "make", SHELL_CHANNEL);
         }
-        r = b.ops->seal(b.root);
+        r = in->plan->open_root ? 0 : b.ops->seal(b.root);
         close(b.root);
         setrlimit(RLIMIT_NOFILE, &limit);
         umask(mask); /* the caller's, for what the command makes */

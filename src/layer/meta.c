@@ -19,8 +19,16 @@ void layer_meta_done(struct layer_meta *m) {
         free(m->away);
         strv_free(m->lowers);
         strv_free(m->dests);
+        strv_free(m->system);
         strv_free(m->chain);
         *m = (struct layer_meta){0};
+}
+
+bool layer_is_system(const struct layer_meta *m, size_t layer) {
+        for (char **dest = m->system; dest && *dest; dest++)
+                if (streq(*dest, m->dests[layer]))
+                        return true;
+        return false;
 }
 
 int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
@@ -37,6 +45,8 @@ int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
                 r = strv_copy(m->lowers, &copy.lowers);
         if (r >= 0)
                 r = strv_copy(m->dests, &copy.dests);
+        if (r >= 0)
+                r = strv_copy(m->system, &copy.system);
         if (r >= 0)
                 r = strv_copy(m->chain, &copy.chain);
         if (r < 0) {
@@ -60,8 +70,8 @@ int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
         int r;
 
         for (size_t i = 0; m->lowers && m->lowers[i]; i++)
-                json_array_append_new(layers, json_pack("{s:o, s:o}", "lower", json_text(m->lowers[i]), "dest",
-                                                        json_text(m->dests[i])));
+                json_array_append_new(layers, json_pack("{s:o, s:o, s:b}", "lower", json_text(m->lowers[i]), "dest",
+                                                        json_text(m->dests[i]), "system", (int) layer_is_system(m, i)));
         for (char **id = m->chain; id && *id; id++)
                 json_array_append_new(chain, json_string(*id));
         root = json_pack("{s:s, s:o, s:o, s:I, s:o, s:o}", "id", m->id, "workspace", json_text(m->workspace), "command",
@@ -120,6 +130,8 @@ static int read_layers(const json_t *layers, struct layer_meta *m) {
                         r = strv_push(&m->lowers, lower);
                 if (r >= 0)
                         r = strv_push(&m->dests, dest);
+                if (r >= 0 && json_is_true(json_object_get(one, "system")))
+                        r = strv_push(&m->system, dest);
         }
         return r;
 }

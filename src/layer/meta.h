@@ -12,12 +12,14 @@ struct layer_meta {
         uint64_t created; /* seconds since 1970 */
         char **lowers;    /* host folders, one a layer */
         char **dests;     /* where the box had them */
+        char **system;    /* those of dests that are the system's: nobody reviews them, they go with the box */
         char **chain;     /* frozen layers below the box's own, the lowest first */
         bool linked;      /* the box's own layers share files with frozen ones: no box may write there */
         char *away;       /* of a change that is under way: where the layers go that it replaces; or NULL */
 };
 
 void layer_meta_done(struct layer_meta *m);
+bool layer_is_system(const struct layer_meta *m, size_t layer);
 int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret);
 
 /* `dir` is the box's or snapshot's folder; the id is not in the file but its name, and left alone. */

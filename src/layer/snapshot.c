@@ -168,7 +168,7 @@ int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err) {
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot remove snapshot %s: %s", id, errno_text(-r)) : 0;
 }
 
-static int check_name(const struct layer_box *box, const char *name, struct hutch_error *err) {
+static int check_name(int state, const char *workspace, const char *name, struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *other = NULL;
         bool plain = name[0] && strlen(name) <= NAME_MOST && text_is_utf8(name, strlen(name));
 
@@ -177,9 +177,27 @@ static int check_name(const struct layer_box *box, const char *name, struct hutc
         if (!plain)
                 return error_set(err, HUTCH_E_USAGE, EINVAL,
                                  "a snapshot's name is one line of text, of %d bytes at most", NAME_MOST);
-        if (find_by_name(box->state, name, box->meta.workspace, &other) >= 0)
+        if (find_by_name(state, name, workspace, &other) >= 0)
                 return error_set(err, HUTCH_E_USAGE, EEXIST,
                                  "there is a snapshot '%s' already: `hutch snapshot --remove` removes it", name);
+        return 0;
+}
+
+int snapshot_set_name(struct layer_snapshot *snapshot, const char *name, struct hutch_error *err) {
+        char *old = snapshot->meta.name;
+        int r;
+
+        r = name && !(old && streq(old, name)) ? check_name(snapshot->state, snapshot->meta.workspace, name, err) : 0;
+        if (r < 0)
+                return r;
+        snapshot->meta.name = name ? strdup(name) : NULL;
+        r = name && !snapshot->meta.name ? -ENOMEM : layer_meta_write(snapshot->fd, "meta", &snapshot->meta);
+        if (r < 0) {
+                free(snapshot->meta.name);
+                snapshot->meta.name = old;
+                return error_set(err, HUTCH_E_IO, r, "cannot name snapshot %s: %s", snapshot->meta.id, errno_text(-r));
+        }
+        free(old);
         return 0;
 }
 
@@ -219,7 +237,7 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
         if (!s)
                 return error_oom(err);
         s->fd = s->state = -1;
-        r = name ? check_name(box, name, err) : 0;
+        r = name ? check_name(box->state, box->meta.workspace, name, err) : 0;
         if (r >= 0)
                 r = stack_freeze(box, err);
         if (r >= 0 && strv_length(box->meta.chain) > STACK_MOST)

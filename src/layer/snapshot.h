@@ -17,6 +17,8 @@ struct layer_snapshot {
 /* `name` may be NULL; two snapshots of one workspace do not share one. */
 int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err);
 
+int snapshot_set_name(struct layer_snapshot *snapshot, const char *name, struct hutch_error *err);
+
 /* By id, or by name among those of the workspace (NULL: of all). `root` is the folder of all boxes. */
 int snapshot_open(const char *root, const char *id, const char *workspace, struct layer_snapshot **ret,
                   struct hutch_error *err);

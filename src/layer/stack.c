@@ -228,6 +228,12 @@ static int freeze(struct layer_box *box) {
         next.linked = false;
         if (r >= 0)
                 r = stack_commit(box, &next);
+        for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++) {
+                _cleanup_(closep) int frozen = frozen_open(box->state, id, n);
+
+                if (frozen >= 0)
+                        (void) review_remove_tree(frozen, "work", NULL);
+        }
         layer_meta_done(&next);
         return r;
 }

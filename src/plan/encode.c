@@ -22,7 +22,8 @@ enum {
         PLAN_GROUP = 64,
         PLAN_MEMORY_BY_GROUP = 128,
         PLAN_EPHEMERAL = 256,
-        PLAN_SESSION = 512,
+        PLAN_OPEN_ROOT = 512,
+        PLAN_SESSION = 1024,
 };
 
 int plan_encode(const struct plan *p, struct buf *b) {
@@ -31,7 +32,8 @@ int plan_encode(const struct plan *p, struct buf *b) {
                                 (p->nested ? PLAN_NESTED : 0u) | (p->landlock ? PLAN_LANDLOCK : 0u) |
                                 (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
-                                (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->session ? PLAN_SESSION : 0u));
+                                (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u) |
+                                (p->session ? PLAN_SESSION : 0u));
         wire_put_str(b, p->backend);
         wire_put_u32(b, p->uid);
         wire_put_u32(b, p->gid);
@@ -144,6 +146,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->memory_by_group = flags & PLAN_MEMORY_BY_GROUP;
         p->ephemeral = flags & PLAN_EPHEMERAL;
         p->session = flags & PLAN_SESSION;
+        p->open_root = flags & PLAN_OPEN_ROOT;
         p->backend = wire_get_str(&r);
         p->uid = wire_get_u32(&r);
         p->gid = wire_get_u32(&r);

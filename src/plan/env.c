@@ -73,30 +73,65 @@ static bool shown_as_is(const struct plan *plan, const char *path) {
         return shown;
 }
 
-/* PATH of the box: the caller's folders that exist in the box, in their order, then the standard ones. */
-static int make_path(struct plan *plan, const char *host_path) {
-        _cleanup_(freep) char *text = NULL, *joined = NULL;
-        size_t len = 0;
+static int add_folder(struct plan *plan, const char *dir) {
+        for (size_t i = 0; plan->search && plan->search[i]; i++)
+                if (streq(plan->search[i], dir))
+                        return 0;
+        return strv_push(&plan->search, dir);
+}
 
-        if (asprintf(&text, "%s:%s", host_path ? host_path : "", standard_path) < 0)
+/* PATH of the box: hutch's tools, what the box installs for itself, the caller's folders that exist in the box, in
+ * their order, then the standard ones. */
+static int make_path(struct plan *plan, const char *host_path) {
+        _cleanup_(freep) char *text = NULL, *joined = NULL, *local = NULL;
+        size_t len = 0, room = 1;
+        int r = 0;
+
+        if (asprintf(&text, "%s:%s", host_path ? host_path : "", standard_path) < 0 ||
+            asprintf(&local, "%s/.local/bin", plan->home) < 0)
                 return -ENOMEM;
-        joined = calloc(1, strlen(text) + 2);
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
+                if (streq(plan->steps[i].dest, "/run/hutch"))
+                        r = add_folder(plan, "/run/hutch/bin");
+        if (r >= 0 && plan->isolated)
+                r = add_folder(plan, local);
+        for (char *next = text, *dir; r >= 0 && (dir = strsep(&next, ":"));)
+                if (dir[0] == '/' && shown_as_is(plan, dir))
+                        r = add_folder(plan, dir);
+        if (r < 0)
+                return r;
+        for (char **dir = plan->search; dir && *dir; dir++)
+                room += strlen(*dir) + 1;
+        joined = calloc(1, room);
         if (!joined)
                 return -ENOMEM;
-        for (char *next = text, *dir; (dir = strsep(&next, ":"));) {
-                bool twice = false;
-
-                if (dir[0] != '/' || !shown_as_is(plan, dir))
-                        continue;
-                for (size_t i = 0; plan->search && plan->search[i]; i++)
-                        twice = twice || streq(plan->search[i], dir);
-                if (twice)
-                        continue;
-                if (strv_push(&plan->search, dir) < 0)
-                        return -ENOMEM;
-                len += (size_t) sprintf(joined + len, "%s%s", len ? ":" : "", dir);
-        }
+        for (char **dir = plan->search; dir && *dir; dir++)
+                len += (size_t) sprintf(joined + len, "%s%s", len ? ":" : "", *dir);
         return set(plan, "PATH", len ? joined : standard_path, "default");
+}
+
+/* What lets package managers work in a place of the box's own: pip need not spare a system that is not there to be
+ * spared, and without --cow / the home takes what would go to /usr. nvm does not bear with the second, and has places
+ * of its own. */
+static int add_tool_defaults(struct plan *plan, const struct plan_input *in) {
+        _cleanup_(freep) char *local = NULL;
+        char share[32];
+        int r;
+
+        r = set(plan, "PIP_BREAK_SYSTEM_PACKAGES", "1", "default");
+        if (r >= 0 && !plan->open_root && !strv_find_assignment(in->survey->env, "NVM_DIR")) {
+                if (asprintf(&local, "%s/.local", plan->home) < 0)
+                        return -ENOMEM;
+                r = set(plan, "NPM_CONFIG_PREFIX", local, "default");
+                if (r >= 0 && in->survey->npmrc) /* which it would look for under the prefix */
+                        r = set(plan, "NPM_CONFIG_GLOBALCONFIG", in->survey->npmrc, "default");
+        }
+        /* nproc(1) and OpenMP go by this; processors are not taken away, since a share may be used on any of them. */
+        if (r >= 0 && plan->cpu_percent) {
+                snprintf(share, sizeof(share), "%llu", (unsigned long long) (plan->cpu_percent + 99) / 100);
+                r = set(plan, "OMP_NUM_THREADS", share, "default");
+        }
+        return r;
 }
 
 static int add_defaults(struct plan *plan, const struct plan_input *in) {
@@ -113,6 +148,8 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
                 r = set(plan, "SHELL", in->survey->has_bash ? "/bin/bash" : "/bin/sh", "default");
         if (r >= 0)
                 r = set(plan, "TMPDIR", "/tmp", "default");
+        if (r >= 0 && plan->isolated)
+                r = add_tool_defaults(plan, in);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(passed); i++)
                 r = pass(plan, in->survey, passed[i], "default");
         for (char **e = in->survey->env; r >= 0 && e && *e; e++)

@@ -7,7 +7,6 @@
 #include "plan.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "../base/path.h"
@@ -15,23 +14,6 @@
 
 static const char *const key_files[] = {"/proc/keys", "/proc/key-users"};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
-
-static int add_system(struct plan *plan, const struct survey *survey) {
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
-                const struct system_fact *f = &survey->system[i];
-
-                if (f->link)
-                        r = plan_add_step(
-                                plan, (struct step){.kind = STEP_SYMLINK, .dest = (char *) f->path, .text = f->link});
-                else
-                        r = plan_add_step(
-                                plan,
-                                (struct step){.kind = STEP_BIND, .source = (char *) f->path, .dest = (char *) f->path});
-        }
-        return r;
-}
 
 static int add_device(struct plan *plan, const char *source, const char *dest, const char *origin) {
         return plan_add_step(plan, (struct step){.kind = STEP_BIND,
@@ -101,11 +83,13 @@ static bool home_is_usable(const struct survey *survey, const char *home) {
         return true;
 }
 
-static int add_own_folders(struct plan *plan, const struct survey *survey) {
+static int add_own_folders(struct plan *plan, const struct plan_input *in) {
+        const struct survey *survey = in->survey;
         int r;
 
         r = add_tmpfs(plan, "/tmp", 01777, NULL);
-        if (r >= 0)
+        /* A /var that is a layer has one. */
+        if (r >= 0 && !plan->open_root)
                 r = add_tmpfs(plan, "/var/tmp", 01777, NULL);
         if (r >= 0)
                 r = add_tmpfs(plan, "/run", 0755, NULL);
@@ -116,57 +100,6 @@ static int add_own_folders(struct plan *plan, const struct survey *survey) {
         }
         if (r >= 0)
                 r = add_tmpfs(plan, plan->home, 0700, NULL);
-        return r;
-}
-
-static bool beneath_system(const struct survey *survey, const char *path) {
-        for (size_t i = 0; i < survey->n_system; i++)
-                if (!survey->system[i].link && path_is_beneath(path, survey->system[i].path))
-                        return true;
-        return false;
-}
-
-static int add_file_over(struct plan *plan, const char *dest, const char *format, ...) _printf_(3, 4);
-static int add_file_over(struct plan *plan, const char *dest, const char *format, ...) {
-        _cleanup_(freep) char *text = NULL;
-        va_list args;
-        int n;
-
-        va_start(args, format);
-        n = vasprintf(&text, format, args);
-        va_end(args);
-        if (n < 0)
-                return -ENOMEM;
-        return plan_add_step(
-                plan,
-                (struct step){
-                        .kind = STEP_FILE, .flags = STEP_REPLACE, .mode = 0444, .dest = (char *) dest, .text = text});
-}
-
-/* The files of /etc that must tell the box's truth instead of the host's. */
-static int add_etc(struct plan *plan, const struct plan_input *in) {
-        const struct survey *survey = in->survey;
-        int r = 0;
-
-        /* A resolver's file often is a link into /run, of which the box has its own. */
-        if (survey->resolv_conf && !beneath_system(survey, survey->resolv_conf))
-                r = plan_add_step(
-                        plan,
-                        (struct step){.kind = STEP_BIND, .source = survey->resolv_conf, .dest = survey->resolv_conf});
-        if (in->policy->identity != HUTCH_AS_USER)
-                return r;
-        if (r >= 0 && survey->has_passwd)
-                r = add_file_over(plan, "/etc/passwd",
-                                  "root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u:%s:%s:%s\n"
-                                  "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                                  plan->user, plan->uid, plan->gid, plan->user, plan->home,
-                                  survey->has_bash ? "/bin/bash" : "/bin/sh");
-        if (r >= 0 && survey->has_group)
-                r = add_file_over(plan, "/etc/group", "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", plan->user, plan->gid);
-        if (r >= 0 && survey->has_hosts)
-                r = add_file_over(plan, "/etc/hosts",
-                                  "127.0.0.1\tlocalhost %s\n::1\tlocalhost ip6-localhost ip6-loopback\n",
-                                  plan->host_name);
         return r;
 }
 
@@ -433,13 +366,15 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         int r;
 
         plan->ephemeral = in->policy->ephemeral;
-        r = add_system(plan, in->survey);
+        r = plan_add_system(plan, in);
         if (r >= 0)
                 r = add_kernel_folders(plan);
         if (r >= 0)
-                r = add_own_folders(plan, in->survey);
+                r = add_own_folders(plan, in);
         if (r >= 0)
-                r = add_etc(plan, in);
+                r = plan_add_tools(plan, in);
+        if (r >= 0)
+                r = plan_add_world(plan, in);
         if (r >= 0)
                 r = add_workspace(plan, in);
         if (r < 0)

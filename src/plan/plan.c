@@ -61,9 +61,21 @@ int plan_add_step(struct plan *plan, struct step step) {
 int plan_add_below(struct plan *plan, unsigned layer, const char *folder) {
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_COW && plan->steps[i].layer == layer && !plan->steps[i].text)
-                        r = strv_push(&plan->steps[i].below, folder);
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                struct step *s = &plan->steps[i];
+                size_t n = strv_length(s->below);
+
+                if (s->kind != STEP_COW || s->layer != layer || s->text)
+                        continue;
+                r = strv_push(&s->below, folder);
+                /* The skeleton of a system folder stays next to what it stands for. */
+                if (r >= 0 && s->flags & STEP_SYSTEM && n > 0) {
+                        char *skeleton = s->below[n - 1];
+
+                        s->below[n - 1] = s->below[n];
+                        s->below[n] = skeleton;
+                }
+        }
         return r;
 }
 
@@ -214,6 +226,10 @@ static int check_copy_on_write(const struct plan_input *in, struct hutch_error *
 
         for (size_t i = 0; i < in->policy->n_paths; i++)
                 cow = cow || in->policy->paths[i].access == HUTCH_COW;
+        cow = cow || in->policy->cow_system == COW_SYSTEM_ASKED;
+        if (in->isolated && in->policy->cow_system == COW_SYSTEM_ASKED && !in->survey->skeleton)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOENT,
+                                 "--cow /: no place for its skeleton of the system: set HOME or XDG_CACHE_HOME");
         if (in->isolated || !cow)
                 return 0;
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,

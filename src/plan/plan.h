@@ -30,6 +30,8 @@ enum {
         STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
         STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
         STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
+        STEP_SYSTEM = 1 << 6, /* STEP_COW: a folder of the system's; its layer is dropped with the box, not reviewed */
+        STEP_SEED = 1 << 7, /* STEP_FILE: the box's own file in a layer or a folder of its own, to change as it likes */
 };
 
 struct step {
@@ -49,6 +51,7 @@ struct plan {
         char *backend;
         bool isolated; /* false: no walls at all (none) */
         bool own_network, nested, landlock;
+        bool open_root;      /* the box may make things in its root folder too */
         bool map_by_parent;  /* the warden, as root, maps the ids */
         uid_t uid, host_uid; /* inside, outside */
         gid_t gid, host_gid;
@@ -106,5 +109,8 @@ int plan_explain_json(const struct plan *plan, char **ret);
 /* Parts of plan_make(), each with a file of its own. */
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+int plan_add_system(struct plan *plan, const struct plan_input *in);
+int plan_add_tools(struct plan *plan, const struct plan_input *in);
+int plan_add_world(struct plan *plan, const struct plan_input *in);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

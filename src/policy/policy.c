@@ -87,6 +87,7 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
         copy->identity = p->identity;
         copy->workspace = p->workspace;
         copy->same_path = p->same_path;
+        copy->cow_system = p->cow_system;
         copy->network = p->network;
         copy->network_asked = p->network_asked;
         memcpy(copy->limits, p->limits, sizeof(copy->limits));
@@ -201,6 +202,14 @@ int policy_add_path(struct hutch_policy *p, enum hutch_access access, const char
                 if (streq(target, "/"))
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                          "%s: the box's root cannot be a destination", origin);
+        }
+        /* Everything that root could write, and nothing of it on the host: no path of its own but a property of the
+         * box. A workspace that is read-only or left out stays so. */
+        if (access == HUTCH_COW && streq(absolute, "/") && !target) {
+                p->cow_system = COW_SYSTEM_ASKED;
+                if (p->workspace == HUTCH_WORKSPACE_RW)
+                        p->workspace = HUTCH_WORKSPACE_COW;
+                return 0;
         }
         grown = reallocarray(p->paths, p->n_paths + 1, sizeof(*grown));
         if (!grown || !who)

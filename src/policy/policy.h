@@ -24,6 +24,10 @@ struct host_rule {
         uint16_t port;
 };
 
+/* Whether the system's own folders are copy-on-write (--cow /): asked for, or a comfort that is left out where it
+ * cannot be had. */
+enum cow_system { COW_SYSTEM_NO, COW_SYSTEM_TRY, COW_SYSTEM_ASKED };
+
 enum overflow { OVERFLOW_KILL, OVERFLOW_TRUNCATE };
 
 #define N_LIMITS (HUTCH_LIMIT_OUTPUT + 1)
@@ -40,6 +44,7 @@ struct hutch_policy {
         enum hutch_workspace workspace;
         char *workspace_dir; /* absolute */
         bool same_path;
+        enum cow_system cow_system;
         struct path_rule *paths;
         size_t n_paths;
         enum hutch_network network;

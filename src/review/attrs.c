@@ -111,3 +111,34 @@ int attrs_copy(int from, int to) {
         }
         return 0;
 }
+
+static int by_name(const void *a, const void *b) {
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+int attrs_each(int fd, void (*see)(void *user, const char *name, const void *value, size_t len), void *user) {
+        _cleanup_(attrs_done) struct attrs a = {0};
+        _cleanup_(freep) const char **names = NULL;
+        _cleanup_(freep) char *value = NULL;
+        size_t n = 0;
+        int r = attrs_list(fd, &a);
+
+        if (r < 0 || a.len == 0)
+                return r;
+        names = calloc(a.len, sizeof(*names));
+        value = malloc(MOST);
+        if (!names || !value)
+                return -ENOMEM;
+        for (const char *p = a.names; p < a.names + a.len; p += strlen(p) + 1)
+                names[n++] = p;
+        qsort(names, n, sizeof(*names), by_name);
+        for (size_t i = 0; i < n; i++) {
+                ssize_t len = fgetxattr(fd, names[i], value, MOST);
+
+                if (len < 0 && errno != ENODATA)
+                        return -errno;
+                if (len >= 0)
+                        see(user, names[i], value, (size_t) len);
+        }
+        return 0;
+}

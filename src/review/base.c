@@ -120,11 +120,56 @@ int base_forget(int layer, const struct base *base, const struct change_list *ke
         return 0;
 }
 
+static struct base_stamp stamp_of(const char *path, const struct stat *st) {
+        if (!st)
+                return (struct base_stamp){.path = (char *) path};
+        return (struct base_stamp){.path = (char *) path,
+                                   .exists = true,
+                                   .ino = st->st_ino,
+                                   .size = (uint64_t) st->st_size,
+                                   .mode = st->st_mode,
+                                   .mtime = st->st_mtim,
+                                   .ctime = st->st_ctim};
+}
+
+static void put_to(struct base_writer *writer, const struct base_stamp *stamp) {
+        if (writer->text.len == 0)
+                buf_put(&writer->text, HEAD, sizeof(HEAD));
+        put_stamp(&writer->text, stamp);
+}
+
+void base_writer_put(struct base_writer *writer, const char *path, const struct stat *host) {
+        const struct base_stamp stamp = stamp_of(path, host);
+
+        put_to(writer, &stamp);
+}
+
+/* An inode that no file has. */
+void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing) {
+        const struct base_stamp stamp = {.path = (char *) path, .exists = !had_nothing, .mode = S_IFREG};
+
+        put_to(writer, &stamp);
+}
+
+int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *err) {
+        int r = 0;
+
+        if (writer->text.len > 0 || writer->text.oom)
+                r = writer->text.oom ? -ENOMEM : write_record(layer, &writer->text);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r));
+        return 0;
+}
+
+void base_writer_done(struct base_writer *writer) {
+        buf_done(&writer->text);
+}
+
 int review_record_base(const struct review_pair *pair, int layer, struct hutch_error *err) {
         _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
+        _cleanup_(base_writer_done) struct base_writer writer = BASE_WRITER_EMPTY;
         _cleanup_(change_list_done) struct change_list list = {0};
         _cleanup_(base_done) struct base known = {0};
-        _cleanup_(buf_done) struct buf b = {0};
         int r = base_load(layer, &known, err);
 
         if (r >= 0)
@@ -132,27 +177,18 @@ int review_record_base(const struct review_pair *pair, int layer, struct hutch_e
         if (r < 0)
                 return r;
         change_list_sort(&list);
-        buf_put(&b, HEAD, sizeof(HEAD));
+        buf_put(&writer.text, HEAD, sizeof(HEAD));
         for (size_t i = 0; i < list.n; i++) {
                 const char *path = list.items[i].path;
                 const struct base_stamp *before = find(&known, path);
-                struct base_stamp now = {.path = (char *) path};
                 struct stat st;
 
-                if (!before && tree_stat(pair->lower, path, &st) >= 0)
-                        now = (struct base_stamp){.path = (char *) path,
-                                                  .exists = true,
-                                                  .ino = st.st_ino,
-                                                  .size = (uint64_t) st.st_size,
-                                                  .mode = st.st_mode,
-                                                  .mtime = st.st_mtim,
-                                                  .ctime = st.st_ctim};
-                put_stamp(&b, before ? before : &now);
+                if (before)
+                        put_to(&writer, before);
+                else
+                        base_writer_put(&writer, path, tree_stat(pair->lower, path, &st) >= 0 ? &st : NULL);
         }
-        r = b.oom ? -ENOMEM : write_record(layer, &b);
-        if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r));
-        return 0;
+        return base_writer_end(&writer, layer, err);
 }
 
 static bool later(const struct timespec *a, int64_t sec, long nsec) {

@@ -38,3 +38,17 @@ int base_forget(int layer, const struct base *base, const struct change_list *ke
  * they are folders. */
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower);
+
+/* A record made anew, entry by entry: what the host has (NULL: nothing), or that it has something else than what the
+ * box started from, which was nothing or something. */
+struct base_writer {
+        struct buf text;
+};
+
+#define BASE_WRITER_EMPTY                                                                                              \
+        { 0 }
+
+void base_writer_put(struct base_writer *writer, const char *path, const struct stat *host);
+void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing);
+int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *err);
+void base_writer_done(struct base_writer *writer);

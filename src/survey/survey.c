@@ -10,6 +10,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "system.h"
 
 static const char *const system_paths[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
                                            "/libx32", "/etc", "/opt",  "/nix", "/snap"};
@@ -155,6 +156,7 @@ static int add_own_folder(struct survey *s, const char *variable, const char *be
 static int look_at_caller(struct survey *s) {
         struct utsname names;
         const char *home;
+        size_t n;
         int r;
 
         r = find_user(geteuid(), s);
@@ -178,6 +180,13 @@ static int look_at_caller(struct survey *s) {
                 r = add_own_folder(s, "XDG_DATA_HOME", ".local/share");
         if (r >= 0)
                 r = add_own_folder(s, "XDG_STATE_HOME", ".local/state");
+        n = strv_length(s->own_folders);
+        if (r >= 0)
+                r = add_own_folder(s, "XDG_CACHE_HOME", ".cache");
+        if (r >= 0 && strv_length(s->own_folders) > n) { /* the last is where it really lies */
+                s->cache = strdup(s->own_folders[strv_length(s->own_folders) - 1]);
+                r = s->cache ? 0 : -ENOMEM;
+        }
         return r;
 }
 
@@ -194,6 +203,10 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
         if (r >= 0 && policy->workspace == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
+        if (r < 0)
+                return r;
+        if (policy->cow_system)
+                r = survey_look_at_layers(s);
         if (r < 0)
                 return r;
         s->paths = calloc(policy->n_paths + 1, sizeof(*s->paths));
@@ -214,6 +227,10 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = is_there("/etc/group", F_OK, &s->has_group);
         if (r >= 0)
                 r = is_there("/etc/hosts", F_OK, &s->has_hosts);
+        if (r >= 0)
+                r = is_there("/etc/hostname", F_OK, &s->has_hostname);
+        if (r >= 0)
+                r = survey_look_at_machine(s, policy);
         if (r < 0)
                 return r;
         if (realpath("/etc/resolv.conf", real)) {
@@ -264,6 +281,12 @@ void survey_free(struct survey *s) {
         for (size_t i = 0; i < s->n_system; i++)
                 free(s->system[i].link);
         free(s->resolv_conf);
+        free(s->skeleton);
+        free(s->cpuinfo);
+        free(s->system_passwd);
+        free(s->system_group);
+        free(s->cache);
+        free(s->tools);
         free(s);
 }
 

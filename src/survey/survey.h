@@ -33,8 +33,9 @@ struct path_fact {
 
 /* A folder of the host's root that belongs to the system. */
 struct system_fact {
-        const char *path; /* "/usr" */
-        char *link;       /* its target where it is a symbolic link (merged /usr) */
+        const char *path;   /* "/usr" */
+        char *link;         /* its target where it is a symbolic link (merged /usr) */
+        bool mounts_inside; /* other file systems are mounted in it; known with --cow / only */
 };
 
 #define N_SYSTEM_MOST 16
@@ -52,8 +53,18 @@ struct survey {
         size_t n_system;
         char *resolv_conf; /* where /etc/resolv.conf really lies */
         bool has_bash;
-        bool has_passwd, has_group, has_hosts;
-        char **own_folders; /* hutch's configuration, data and state folders: no box may write there */
+        bool has_passwd, has_group, has_hosts, has_hostname;
+        uint64_t memory;   /* of the host, in bytes */
+        const char *npmrc; /* the configuration of npm for the whole host, NULL if there is none */
+        char *cpuinfo; /* /proc/cpuinfo of as many processors as the policy's share comes to; NULL: no share is set */
+        /* With --cow / only: where the skeleton of the system's folders is or will be, NULL if there is no place for
+         * it; and whether the host has a package database, and one that can be a layer. */
+        char *skeleton;
+        bool has_dpkg, has_apt, database_mounted;
+        char *system_passwd, *system_group; /* the lines of /etc/passwd and /etc/group that are the system's */
+        char *tools;                        /* hutch's folder of tools for the box, NULL if it is not installed */
+        char *cache;                        /* hutch's cache folder, links resolved */
+        char **own_folders;                 /* hutch's configuration, data and state folders: no box may write there */
 };
 
 int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err);

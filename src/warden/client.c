@@ -322,10 +322,15 @@ int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret
         return 0;
 }
 
-int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held) {
+int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, const int held[2]) {
         struct warden_keep request = {.request = WARDEN_KEEP, .idle_ms = idle_ms};
+        int fds[3] = {listener};
+        size_t n = 1;
 
         if ((size_t) snprintf(request.folder, sizeof(request.folder), "%s", folder) >= sizeof(request.folder))
                 return -ENAMETOOLONG;
-        return message_send(warden, &request, sizeof(request), (int[]){listener, held}, held < 0 ? 1 : 2);
+        for (int i = 0; i < 2; i++)
+                if (held[i] >= 0)
+                        fds[n++] = held[i];
+        return message_send(warden, &request, sizeof(request), fds, n);
 }

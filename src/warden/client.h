@@ -54,6 +54,6 @@ int warden_client_freeze(int warden, uint32_t session, bool on);
 int warden_client_end(int warden, uint32_t session); /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err);
-int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, int held);
+int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, const int held[2]);
 
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err);

@@ -50,7 +50,7 @@ struct warden {
         struct sessions *sessions;
         struct peer *peers;
         bool kept; /* it lives for its session */
-        int listener, held;
+        int listener, held[2];
         struct watch *on_connection;
         struct timer idle;
         uint64_t idle_ms;
@@ -276,7 +276,8 @@ static void keep(struct warden *w, const struct warden_keep *request, int fds[8]
         if (w->kept || fds[0] < 0)
                 return;
         w->listener = take_fd(&fds[0]);
-        w->held = take_fd(&fds[1]);
+        w->held[0] = take_fd(&fds[1]);
+        w->held[1] = take_fd(&fds[2]);
         memcpy(w->folder, request->folder, sizeof(w->folder) - 1);
         if (loop_watch(w->loop, w->listener, EPOLLIN, on_connection, w, &w->on_connection) < 0)
                 return;
@@ -359,7 +360,7 @@ static int prepare(struct warden *w) {
 }
 
 int warden_serve(int socket) {
-        struct warden w = {.socket = socket, .listener = -1, .held = -1};
+        struct warden w = {.socket = socket, .listener = -1, .held = {-1, -1}};
         sigset_t mask;
         int r;
 
@@ -384,7 +385,8 @@ int warden_serve(int socket) {
         sessions_free(w.sessions);
         remove_folder(&w);
         closep(&w.listener);
-        closep(&w.held); /* before those who wait for the end hear of it */
+        closep(&w.held[1]);
+        closep(&w.held[0]); /* before those who wait for the end hear of it */
         while (w.peers) {
                 struct peer *next = w.peers->next;
 

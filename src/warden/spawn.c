@@ -5,7 +5,6 @@
  * executes the warden. exec would turn a single one back into an ordinary child. */
 #include "spawn.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,31 +16,48 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "../host/beside.h"
 #include "protocol.h"
 
 #define STACK (64 * 1024)
 
 struct spawn {
-        const char *path;
-        char *stacks; /* two */
-        int socket;
+        const char *path, *name, *verb; /* verb may be NULL */
+        char *stacks;                   /* two */
+        int fds[2];                     /* what it finds from WARDEN_FD on; the second may be -1 */
         pid_t pid;
         int errnum;
 };
 
-static int warden(void *data) {
+/* Both descriptors to their places, wherever they are now. */
+static int place_fds(struct spawn *s) {
+        int n = 0;
+
+        for (; n < 2 && s->fds[n] >= 0; n++) {
+                s->fds[n] = fcntl(s->fds[n], F_DUPFD, WARDEN_FD + 2);
+                if (s->fds[n] < 0)
+                        return -1;
+        }
+        for (int i = 0; i < n; i++)
+                if (dup2(s->fds[i], WARDEN_FD + i) < 0)
+                        return -1;
+        return n;
+}
+
+static int helper(void *data) {
         struct spawn *s = data;
-        char *const argv[] = {(char *) "hutch-warden", NULL}, *const env[] = {NULL};
+        char *const argv[] = {(char *) s->name, (char *) s->verb, NULL}, *const env[] = {NULL};
         sigset_t none;
+        int n;
 
         sigemptyset(&none);
         setsid();
-        if (chdir("/") < 0 || dup2(s->socket, WARDEN_FD) < 0 ||
-            (s->socket == WARDEN_FD && fcntl(WARDEN_FD, F_SETFD, 0) < 0)) {
+        n = place_fds(s);
+        if (n < 0 || chdir("/") < 0) {
                 s->errnum = errno;
                 _exit(125);
         }
-        syscall(SYS_close_range, WARDEN_FD + 1, ~0u, 0);
+        syscall(SYS_close_range, WARDEN_FD + n, ~0u, 0);
         sigprocmask(SIG_SETMASK, &none, NULL);
         execve(s->path, argv, env);
         s->errnum = errno;
@@ -51,52 +67,33 @@ static int warden(void *data) {
 static int between(void *data) {
         struct spawn *s = data;
 
-        s->pid = clone(warden, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+        s->pid = clone(helper, s->stacks + 2 * STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
         if (s->pid < 0)
                 s->errnum = errno;
         _exit(0);
 }
 
-static int find_helper(char ret[PATH_MAX]) {
-        static const char *const beside[] = {"hutch-warden", "../libexec/hutch/hutch-warden",
-                                             "../../libexec/hutch/hutch-warden"};
-        char self[PATH_MAX], *slash;
-        Dl_info info;
-        ssize_t n;
-
-        /* Where this code was loaded from: the library, or a program that it is linked into. */
-        if (!dladdr((void *) find_helper, &info) || !realpath(info.dli_fname, self)) {
-                n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-                self[n > 0 ? n : 0] = 0;
-        }
-        slash = strrchr(self, '/');
-        for (size_t i = 0; slash && i < ARRAY_SIZE(beside); i++)
-                if ((size_t) snprintf(ret, PATH_MAX, "%.*s/%s", (int) (slash - self), self, beside[i]) < PATH_MAX &&
-                    access(ret, X_OK) == 0)
-                        return 0;
-        snprintf(ret, PATH_MAX, "%s/hutch-warden", HUTCH_LIBEXECDIR);
-        return access(ret, X_OK) == 0 ? 0 : -ENOENT;
-}
-
-int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err) {
+static int spawn(const char *name, const char *verb, int socket_type, int extra, int *ret_socket, pid_t *ret_pid,
+                 struct hutch_error *err) {
         _cleanup_(closep) int ours = -1, theirs = -1;
-        struct spawn s = {0};
+        struct spawn s = {.name = name, .verb = verb};
         char path[PATH_MAX];
         sigset_t all, before;
         int ends[2];
         pid_t pid;
 
-        if (find_helper(path) < 0)
+        if (host_find_beside(name, path) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
-                                 "cannot find hutch-warden, neither beside the library nor in %s: "
+                                 "cannot find %s, neither beside the library nor in %s: "
                                  "is hutch installed whole?",
-                                 HUTCH_LIBEXECDIR);
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                                 name, HUTCH_LIBEXECDIR);
+        if (socketpair(AF_UNIX, socket_type | SOCK_CLOEXEC, 0, ends) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));
         ours = ends[0];
         theirs = ends[1];
         s.path = path;
-        s.socket = theirs;
+        s.fds[0] = theirs;
+        s.fds[1] = extra;
         s.stacks = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
         if (s.stacks == MAP_FAILED)
                 return error_oom(err);
@@ -116,6 +113,14 @@ int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err) {
         *ret_pid = s.pid;
         *ret_socket = take_fd(&ours);
         return 0;
+}
+
+int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err) {
+        return spawn("hutch-warden", NULL, SOCK_SEQPACKET, -1, ret_socket, ret_pid, err);
+}
+
+int archive_spawn(const char *verb, int file, int *ret_socket, pid_t *ret_pid, struct hutch_error *err) {
+        return spawn("hutch-archive", verb, SOCK_STREAM, file, ret_socket, ret_pid, err);
 }
 
 void warden_reap(pid_t pid) {

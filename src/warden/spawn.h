@@ -1,4 +1,4 @@
-/* Starting the warden program from inside a host program. */
+/* Starting the helper programs from inside a host program. */
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +9,9 @@
  * never sees it; and the cost does not depend on the host's memory. (A host that adopts orphans gets it all the same:
  * warden_reap() keeps it from noticing.) */
 int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
+
+/* The same for hutch-archive (src/archive), with a stream socket and the archive's file. */
+int archive_spawn(const char *verb, int file, int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
 
 /* Once its socket is closed the warden ends; whoever adopted it by being a subreaper need not hear of it. */
 void warden_reap(pid_t pid);

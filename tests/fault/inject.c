@@ -32,7 +32,7 @@
 
 #define MOST_PROCESSES 64
 #define MOST_CALLS 512
-#define HANG_MS 5000
+#define HANG_MS 10000
 #define LINGER_MS 2000 /* what may be left after the command's own end */
 
 struct tracee {

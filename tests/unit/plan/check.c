@@ -210,6 +210,10 @@ static const struct check_row {
          HUTCH_E_POLICY_REFUSED,
          "--cow /home/ann: " HOME_REFUSED "the folders that are needed"},
         {{"path: a folder, copy-on-write", {"cow=/data"}}, HUTCH_OK, NULL},
+        {{"the system, copy-on-write", {"cow=/"}}, HUTCH_OK, NULL},
+        {{"the system, copy-on-write, elsewhere", {"cow=/:/x"}},
+         HUTCH_E_POLICY_REFUSED,
+         "--cow /: refused, it would open the host's / to the box"},
         {{"path: a fifo", {"rw=/run/fifo"}}, HUTCH_OK, NULL},
         {{"path: nothing is looked at without walls", {"isolation=none", "ro=/nowhere"}}, HUTCH_OK, NULL},
 };

@@ -195,7 +195,20 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
         for (size_t i = 0; r >= 0 && i < p->n_paths; i++)
                 r = look_at(p->paths[i].path, &s->paths[i]);
         s->has_bash = !f->no_bash;
-        s->has_passwd = s->has_group = s->has_hosts = !f->no_etc;
+        s->has_passwd = s->has_group = s->has_hosts = s->has_hostname = !f->no_etc;
+        s->memory = 8ULL << 30;
+        s->npmrc = "/etc/npmrc";
+        if (p->limits[HUTCH_LIMIT_CPU_PERCENT].set)
+                s->cpuinfo = strdup("processor\t: 0\n\n");
+        if (p->cow_system) {
+                s->skeleton = f->no_cache ? NULL : strdup("/home/ann/.cache/hutch/skeleton/0123456789abcdef");
+                s->system_passwd = strdup("root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n");
+                s->system_group = strdup("root:x:0:\nadm:x:4:\n");
+                s->tools = strdup("/usr/libexec/hutch/box-tools");
+                s->has_dpkg = s->has_apt = true;
+                for (size_t i = 0; i < s->n_system; i++)
+                        s->system[i].mounts_inside = f->mounted && streq(f->mounted, s->system[i].path);
+        }
         *ret = take_ptr(s);
         return r;
 }
@@ -287,7 +300,8 @@ int fixture_plan(const struct fixture *f, struct plan **ret, struct hutch_error 
 }
 
 static void print_step(struct buf *b, const struct step *s) {
-        static const char *const flags[] = {"writable", "devices", "noexec", "granted", "replace", "submount"};
+        static const char *const flags[] = {"writable", "devices",  "noexec", "granted",
+                                            "replace",  "submount", "system", "seed"};
         bool any = false;
 
         buf_printf(b, "  %s:", s->dest);
@@ -359,6 +373,11 @@ const struct fixture golden_cases[] = {
         {"workspace-cow-with-mounts",
          {"workspace=cow"},
          .mounts = {"/home/ann/src/app/.env", "/home/ann/src/app/vendor", "/home/ann/src/app/vendor/mine"}},
+        {"cow-system", {"cow=/"}},
+        {"cow-system-as-user", {"cow=/", "as=user", "memory=1G", "cpu=100%"}},
+        {"cow-system-as-root-of-root", {"cow=/", "as=root"}, .root = true},
+        {"cow-system-mounted-opt", {"cow=/"}, .mounted = "/opt"},
+        {"cow-system-unmerged", {"cow=/", "workspace=none"}, .unmerged = true},
         {"workspace-cow-in-memory", {"workspace=cow", "ephemeral"}},
         {"workspace-cow-ro-deep-inside", {"workspace=cow", "ro=vendor/mine"}},
         {"cow-paths", {"cow=/data", "cow=/usr/share/doc:/mnt/doc", "ro=/data/out"}},

@@ -13,8 +13,9 @@ struct fixture {
         bool api;             /* start from the API's defaults instead of run's */
         bool root;            /* the caller is root over many ids */
         uid_t box_uid;        /* of root: 0 for the usual one, -1 for none */
-        bool no_mount_api, unmerged, no_bash, no_etc;
-        int landlock; /* 0 for the usual one, -1 for none */
+        bool no_mount_api, unmerged, no_bash, no_etc, no_cache;
+        const char *mounted; /* the system's folder that has other file systems in it */
+        int landlock;        /* 0 for the usual one, -1 for none */
         bool no_cgroups;
         size_t groups;
         const char *home, *home_real; /* "" for none */

@@ -35,6 +35,8 @@ static char *show(const struct hutch_policy *p) {
                 buf_puts(&b, "ephemeral; ");
         if (p->allow_nested)
                 buf_puts(&b, "allow-nested; ");
+        if (p->cow_system)
+                buf_puts(&b, "cow system; ");
         for (size_t i = 0; i < p->n_paths; i++)
                 buf_printf(&b, "%s %s%s%s (%s); ", access_name(p->paths[i].access), p->paths[i].path,
                            p->paths[i].dest ? " at " : "", p->paths[i].dest ? p->paths[i].dest : "",
@@ -109,7 +111,9 @@ static const struct option_row {
         {"rw", "data:/d", "rw /base/data at /d (--rw); "},
         {"rw", "", NULL, HUTCH_E_POLICY_INVALID, "--rw: an empty path"},
         {"rw", NULL, NULL, HUTCH_E_USAGE, "--rw needs a value: PATH[:DEST]"},
-        {"cow", "/", "cow / (--cow); "},
+        {"cow", "/", "cow system; "},
+        {"cow", "/../", "cow system; "},
+        {"cow", "/:/x", "cow / at /x (--cow); "},
         {"cow", "/a:/b", "cow /a at /b (--cow); "},
         {"cow", "", NULL, HUTCH_E_POLICY_INVALID, "--cow: an empty path"},
         {"hide", "secret", "hide /base/secret (--hide); "},

@@ -190,10 +190,10 @@ static void test_timer_order(void **state _unused_) {
         struct letter a = letter(loop, &row, 'a'), b = letter(loop, &row, 'b'), c = letter(loop, &row, 'c'),
                       d = letter(loop, &row, 'd');
 
-        arm(&c, 30);
-        arm(&a, 1);
-        arm(&b, 10);
-        arm(&d, 0);
+        arm(&d, 0); /* first: on a slow machine the others may be due once it is set */
+        arm(&c, 500);
+        arm(&a, 20);
+        arm(&b, 200);
         turn_until(loop, &row, 4);
         unit_same("the order", row.text, "dabc");
         assert_int_equal(a.timer.at_ms, 0); /* fired is not set */
@@ -217,7 +217,7 @@ static void test_timer_moves(void **state _unused_) {
 
         arm(&a, 1);
         arm(&b, 5);
-        arm(&a, 20); /* set again: moved, not doubled */
+        arm(&a, 200); /* set again: moved, not doubled */
         turn_until(loop, &row, 2);
         unit_same("the order", row.text, "ba");
 }
@@ -286,7 +286,8 @@ static void on_alarm(int signal _unused_) {
 static void test_interrupted(void **state _unused_) {
         _cleanup_(loop_freep) struct loop *loop = fresh();
         struct sigaction action = {.sa_handler = on_alarm}, old;
-        struct itimerval soon = {.it_value.tv_usec = 2000}, off = {0};
+        /* More than one: the first may come before the wait. */
+        struct itimerval soon = {.it_value.tv_usec = 2000, .it_interval.tv_usec = 50000}, off = {0};
         int fired = 0;
         struct timer timer = {.fire = note, .data = &fired};
 

@@ -1,0 +1,64 @@
+/* What a box needs of the host's system beside its plan: the skeleton of its folders, and a word where the network is
+ * missing. */
+#include <errno.h>
+
+#include "../base/strv.h"
+#include "../layer/skeleton.h"
+#include "api.h"
+
+/* The skeleton of the system's folders, which lives at least as long as the box. */
+int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **tops = NULL;
+        _cleanup_(freep) char *path = NULL;
+        int r = 0, hold;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+                size_t n = strv_length(s->below);
+
+                if (s->kind != STEP_COW || !(s->flags & STEP_SYSTEM) || s->flags & STEP_GRANTED || n == 0)
+                        continue;
+                r = strv_push(&tops, s->source);
+                if (r >= 0 && !path) {
+                        path = strndup(s->below[n - 1], strlen(s->below[n - 1]) - strlen(s->source));
+                        r = path ? 0 : -ENOMEM;
+                }
+        }
+        if (r < 0)
+                return error_oom(err);
+        if (!path)
+                return 0;
+        r = skeleton_hold(path, tops, plan->map_by_parent, &hold, err);
+        if (r < 0)
+                return r;
+        closep(&box->skeleton);
+        box->skeleton = hold;
+        return 0;
+}
+
+/* Tools that fetch things, and say little of use where there is no network. */
+static bool mentions_fetching(char *const *argv) {
+        static const char *const tools[] = {"pip", "pip3", "npm",  "npx",   "apt-get",
+                                            "apt", "yarn", "pnpm", "cargo", "gem"};
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+        for (; argv && *argv; argv++)
+                for (const char *word = *argv; *word; word += strcspn(word, letters)) {
+                        size_t n = strspn(word, letters);
+
+                        for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+                                if (strlen(tools[i]) == n && strncmp(word, tools[i], n) == 0)
+                                        return true;
+                        word += n;
+                        if (!*word)
+                                break;
+                }
+        return false;
+}
+
+int box_hint_at_network(const hutch_box *box, struct plan *plan, const struct outcome *outcome) {
+        if (outcome->exit_code == 0 || outcome->exit_code == 124 || outcome->reason != HUTCH_NOT_KILLED ||
+            !plan->own_network || box->policy->network == HUTCH_NET_ALLOWLIST || !mentions_fetching(plan->argv))
+                return 0;
+        return strv_push(&plan->notices, "the box has no network, if that is what was missing: --net open allows it");
+}

@@ -1,0 +1,350 @@
+/* See skeleton.h.
+ *
+ * A folder that the caller cannot look into is made opaque: the box gets an empty one of its own in its place, and the
+ * kernel is never asked for what is in the host's. The same is true for the few files of the package database that only
+ * root may read (locks, passwords of debconf): they are there, and empty. */
+#include "skeleton.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "../base/io.h"
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../review/review.h"
+
+#define DEPTH_MOST 128
+#define COPY_MOST (64 << 20)
+
+/* The box's /var, beside what is of the host. */
+static const struct {
+        const char *path;
+        mode_t mode;
+} var_folders[] = {
+        {"var", 0755},
+        {"var/backups", 0755},
+        {"var/cache", 0755},
+        {"var/cache/apt", 0755},
+        {"var/cache/apt/archives", 0755},
+        {"var/cache/apt/archives/partial", 0700},
+        {"var/cache/debconf", 0755},
+        {"var/cache/ldconfig", 0700},
+        {"var/cache/man", 0755},
+        {"var/lib", 0755},
+        {"var/lib/apt", 0755},
+        {"var/lib/dpkg", 0755},
+        {"var/lib/emacsen-common", 0755},
+        {"var/lib/misc", 0755},
+        {"var/lib/pam", 0755},
+        {"var/lib/python", 0755},
+        {"var/lib/sgml-base", 0755},
+        {"var/lib/systemd", 0755},
+        {"var/lib/ucf", 0755},
+        {"var/lib/ucf/cache", 0755},
+        {"var/lib/xml-core", 0755},
+        {"var/local", 0755},
+        {"var/log", 0755},
+        {"var/log/apt", 0755},
+        {"var/mail", 0755},
+        {"var/opt", 0755},
+        {"var/spool", 0755},
+        {"var/tmp", 01777},
+};
+
+/* Folders whose files package tools rename, link or write in place, which takes an owner: small ones, copied. */
+static const char *const copied[] = {"var/cache/debconf", "var/lib/apt", "var/lib/dpkg",      "var/lib/dpkg/triggers",
+                                     "var/lib/pam",       "var/lib/ucf", "var/lib/sgml-base", "var/lib/xml-core"};
+
+/* What lets the tools do without root's rights; each only where its folder is on the host. */
+static const struct {
+        const char *folder, *name, *text;
+        mode_t mode;
+} own_files[] = {
+        {"etc/apt/apt.conf.d", "zz-hutch",
+         "// In a box there is one user: downloads cannot be done as another.\n"
+         "APT::Sandbox::User \"root\";\n"
+         "Dir::Bin::dpkg \"/run/hutch/bin/dpkg\";\n"
+         "DPkg::Path \"/run/hutch/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\";\n",
+         0644},
+        {"etc/dpkg/dpkg.cfg.d", "zz-hutch",
+         "# The layer is gone with the box: nothing has to reach the disk.\nforce-unsafe-io\n", 0644},
+        {"var/lib/apt/lists", "lock", "", 0640}, /* root's own, in a folder too large to copy */
+        {"etc", ".pwd.lock", "", 0600},          /* and the copies that useradd and friends write over */
+        {"etc", "passwd-", "", 0600},
+        {"etc", "group-", "", 0600},
+        {"etc", "shadow-", "", 0600},
+        {"etc", "gshadow-", "", 0600},
+        {"etc", "subuid-", "", 0600},
+        {"etc", "subgid-", "", 0600},
+        {"etc", "subuid", "", 0644}, /* which are written in place; nobody in a box has further ids */
+        {"etc", "subgid", "", 0644},
+        {"usr/sbin", "policy-rc.d", "#!/bin/sh\n# Nothing starts services in a box.\nexit 101\n", 0755},
+};
+
+struct maker {
+        int root; /* of the skeleton that is being made */
+        bool other;
+};
+
+static bool may_read(const struct maker *m, int dir, const char *name, const struct stat *st) {
+        bool folder = S_ISDIR(st->st_mode);
+
+        if (m->other)
+                return (st->st_mode & (folder ? 05 : 04)) == (folder ? 05 : 04);
+        return faccessat(dir, name, folder ? R_OK | X_OK : R_OK, AT_EACCESS) == 0;
+}
+
+static int make_opaque(int dir, const char *name) {
+        _cleanup_(closep) int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return fd < 0 || fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) < 0 ? -errno : 0;
+}
+
+static int make_folder(int to, const char *name, mode_t mode) {
+        mode = (mode & 01777) | 0700;
+        if (mkdirat(to, name, mode) < 0 && errno != EEXIST)
+                return -errno;
+        return mode != 0755 && fchmodat(to, name, mode, 0) < 0 ? -errno : 0;
+}
+
+/* The folders below `from` (taken over), made below `to`. What disappears meanwhile is passed over. */
+static int copy_folders(const struct maker *m, int from, int to, unsigned depth) {
+        DIR *dir = fdopendir(from);
+        struct dirent *entry;
+        int r = 0;
+
+        if (!dir) {
+                close(from);
+                return -ENOMEM;
+        }
+        while (r >= 0 && depth < DEPTH_MOST && (entry = readdir(dir))) {
+                const char *name = entry->d_name;
+                _cleanup_(closep) int there = -1;
+                int here;
+                struct stat st;
+
+                if (streq(name, ".") || streq(name, "..") || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+                    fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+                        continue;
+                r = make_folder(to, name, st.st_mode);
+                if (r >= 0 && !may_read(m, dirfd(dir), name, &st)) {
+                        r = make_opaque(to, name);
+                        continue;
+                }
+                here = r < 0 ? -1 : openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (here < 0)
+                        continue;
+                there = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (there < 0) {
+                        r = -errno;
+                        close(here);
+                } else
+                        r = copy_folders(m, here, there, depth + 1);
+        }
+        closedir(dir);
+        return r;
+}
+
+static int write_file(int dir, const char *name, const char *text, size_t len, mode_t mode) {
+        _cleanup_(closep) int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int r = fd < 0 ? -errno : write_all(fd, text, len);
+
+        return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+/* The files right in the host's folder /`path`, or empty ones in their place. */
+static int copy_files(const struct maker *m, const char *path) {
+        _cleanup_(closep) int to = openat(m->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        char host[PATH_MAX];
+        struct dirent *entry;
+        DIR *dir;
+        int r = 0;
+
+        snprintf(host, sizeof(host), "/%s", path);
+        dir = to < 0 ? NULL : opendir(host);
+        while (dir && r >= 0 && (entry = readdir(dir))) {
+                _cleanup_(freep) char *text = NULL;
+                size_t len = 0;
+                struct stat st;
+
+                if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+                        continue;
+                if (may_read(m, dirfd(dir), entry->d_name, &st))
+                        r = read_whole_file(dirfd(dir), entry->d_name, COPY_MOST, &text, &len);
+                if (r == -EFBIG || r == -ENOENT)
+                        r = 0;
+                else if (r >= 0)
+                        r = write_file(to, entry->d_name, text ? text : "", len, (st.st_mode & 0777) | 0600);
+        }
+        if (dir)
+                closedir(dir);
+        return r;
+}
+
+static int make_top(const struct maker *m, const char *top) {
+        _cleanup_(closep) int to = -1;
+        struct stat st;
+        int from, r;
+
+        if (stat(top, &st) < 0)
+                return -errno;
+        r = make_folder(m->root, top + 1, st.st_mode);
+        if (r < 0)
+                return r;
+        from = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        to = from < 0 ? -1 : openat(m->root, top + 1, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (to < 0) {
+                r = -errno;
+                if (from >= 0)
+                        close(from);
+                return r;
+        }
+        return copy_folders(m, from, to, 0);
+}
+
+static int make_own(const struct maker *m) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(own_files); i++) {
+                _cleanup_(closep) int dir =
+                        openat(m->root, own_files[i].folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+                if (dir >= 0)
+                        r = write_file(dir, own_files[i].name, own_files[i].text, strlen(own_files[i].text),
+                                       own_files[i].mode);
+        }
+        if (r >= 0 && (symlinkat("/run", m->root, "var/run") < 0 || symlinkat("/run/lock", m->root, "var/lock") < 0))
+                r = -errno;
+        return r;
+}
+
+static int make(const struct maker *m, char *const *tops) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(var_folders); i++)
+                r = make_folder(m->root, var_folders[i].path, var_folders[i].mode);
+        for (; r >= 0 && tops && *tops; tops++)
+                r = make_top(m, *tops);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(copied); i++)
+                r = copy_files(m, copied[i]);
+        return r < 0 ? r : make_own(m);
+}
+
+/* Removes every skeleton but `keep` that nobody holds, and what a maker or remover that was killed left. The caller has
+ * the lock of all makers, so no other is at work. */
+static void sweep(int folder, const char *keep) {
+        DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir))) {
+                const char *name = entry->d_name;
+                size_t len = strlen(name);
+                _cleanup_(closep) int lock = -1;
+                char key[NAME_MAX + 1], old[NAME_MAX + 8];
+
+                if (startswith(name, ".new-") || startswith(name, ".old-"))
+                        review_remove_tree(folder, name, NULL);
+                if (name[0] == '.' || len < 6 || !streq(name + len - 5, ".lock") || strncmp(name, keep, len - 5) == 0)
+                        continue;
+                lock = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+                if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+                        continue;
+                snprintf(key, sizeof(key), "%.*s", (int) (len - 5), name);
+                snprintf(old, sizeof(old), ".old-%s", key);
+                if (renameat(folder, key, folder, old) == 0)
+                        review_remove_tree(folder, old, NULL);
+                unlinkat(folder, name, 0);
+        }
+        if (dir)
+                closedir(dir);
+}
+
+static int make_new(int folder, const char *key, char *const *tops, bool other) {
+        _cleanup_(closep) int all = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        struct maker m = {.root = -1, .other = other};
+        char temporary[NAME_MAX + 8];
+        int r = 0;
+
+        if (all < 0 || flock(all, LOCK_EX) < 0)
+                return -errno;
+        if (faccessat(folder, key, F_OK, 0) == 0) /* somebody else was faster */
+                return 0;
+        sweep(folder, key);
+        snprintf(temporary, sizeof(temporary), ".new-%s", key);
+        if (mkdirat(folder, temporary, 0700) < 0)
+                return -errno;
+        m.root = openat(folder, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = m.root < 0 ? -errno : make(&m, tops);
+        closep(&m.root);
+        if (r >= 0 && renameat(folder, temporary, folder, key) < 0)
+                r = -errno;
+        if (r < 0)
+                review_remove_tree(folder, temporary, NULL);
+        return r;
+}
+
+/* A lock that was taken may be one that a sweep has just unlinked. */
+static int take_lock(int folder, const char *key) {
+        char name[NAME_MAX + 8];
+        struct stat st;
+        int fd;
+
+        snprintf(name, sizeof(name), "%s.lock", key);
+        for (;;) {
+                fd = openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+                if (fd < 0)
+                        return -errno;
+                if (flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0) {
+                        close(fd);
+                        return -EIO;
+                }
+                if (st.st_nlink > 0)
+                        return fd;
+                close(fd);
+        }
+}
+
+static int make_folders(const char *path) {
+        _cleanup_(freep) char *copy = strdup(path);
+
+        if (!copy)
+                return -ENOMEM;
+        for (char *at = strchr(copy + 1, '/'); at; at = strchr(at + 1, '/')) {
+                *at = 0;
+                if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+                        return -errno;
+                *at = '/';
+        }
+        return 0;
+}
+
+int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, struct hutch_error *err) {
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int folder = -1, hold = -1;
+        const char *key = path_basename(path);
+        int r;
+
+        r = path_dirname(path, &parent);
+        if (r >= 0)
+                r = make_folders(path);
+        if (r >= 0) {
+                folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                r = folder < 0 ? -errno : 0;
+        }
+        if (r >= 0)
+                r = hold = take_lock(folder, key);
+        if (r >= 0 && faccessat(folder, key, F_OK, 0) < 0)
+                r = make_new(folder, key, tops, other);
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r,
+                                 "cannot make the system's folders writable (--cow /) with a layer in %s: %s%s", parent,
+                                 errno_text(-r), r == -ENOTSUP ? ": its file system has no attributes" : "");
+        *ret = take_fd(&hold);
+        return 0;
+}

@@ -1,0 +1,98 @@
+/* The system's folders: read-only as the host has them, or, with --cow /, each under a layer of the box's own.
+ *
+ * Between such a layer and the host's folder lies the skeleton (src/layer/skeleton.h), which makes the folders the
+ * box's. No folder of the host is shown that the plain box has not, but the package database: of /var, where people
+ * keep data, nothing else. The lowest layer of the box's /var is the skeleton itself. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+
+/* Stores that are read-only by their nature, and as large as they like to be. */
+static bool stays_read_only(const char *path) {
+        return streq(path, "/nix") || streq(path, "/snap");
+}
+
+static int add_cow(struct plan *plan, const char *path, const char *skeleton) {
+        _cleanup_(freep) char *folder = NULL;
+        char *below[] = {NULL, NULL};
+
+        if (asprintf(&folder, "%s%s", skeleton, path) < 0)
+                return -ENOMEM;
+        below[0] = folder;
+        /* Not a person's path: started by root, root's files in it stay nobody's. */
+        return plan_add_step(plan, (struct step){.kind = STEP_COW,
+                                                 .flags = STEP_WRITABLE | STEP_SYSTEM,
+                                                 .layer = plan->n_layers++,
+                                                 .source = (char *) path,
+                                                 .dest = (char *) path,
+                                                 .below = below,
+                                                 .origin = (char *) "--cow"});
+}
+
+static int add_var(struct plan *plan, const struct plan_input *in) {
+        const struct survey *survey = in->survey;
+        _cleanup_(freep) char *var = NULL;
+        int r;
+
+        if (asprintf(&var, "%s/var", survey->skeleton) < 0)
+                return -ENOMEM;
+        r = plan_add_step(plan, (struct step){.kind = STEP_COW,
+                                              .flags = STEP_WRITABLE | STEP_SYSTEM | STEP_GRANTED,
+                                              .layer = plan->n_layers++,
+                                              .owner = in->facts->uid,
+                                              .group = in->facts->gid,
+                                              .source = var,
+                                              .dest = (char *) "/var",
+                                              .origin = (char *) "--cow"});
+        if (r >= 0 && survey->has_dpkg && !survey->database_mounted)
+                r = add_cow(plan, "/var/lib/dpkg", survey->skeleton);
+        if (r >= 0 && survey->has_apt && !survey->database_mounted)
+                r = add_cow(plan, "/var/lib/apt", survey->skeleton);
+        return r;
+}
+
+/* hutch's own tools in the box, for package managers that want to be root. */
+int plan_add_tools(struct plan *plan, const struct plan_input *in) {
+        if (!plan->open_root || !in->survey->has_dpkg)
+                return 0;
+        if (!in->survey->tools)
+                return strv_push(&plan->notices,
+                                 "hutch's tools for package managers are not installed: apt-get and dpkg will "
+                                 "not work in the box");
+        return plan_add_step(
+                plan, (struct step){.kind = STEP_BIND, .source = in->survey->tools, .dest = (char *) "/run/hutch"});
+}
+
+int plan_add_system(struct plan *plan, const struct plan_input *in) {
+        const struct survey *survey = in->survey;
+        bool cow = in->policy->cow_system && survey->skeleton;
+        int r = 0;
+
+        plan->open_root = cow;
+        for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
+                const struct system_fact *f = &survey->system[i];
+
+                if (f->link)
+                        r = plan_add_step(
+                                plan, (struct step){.kind = STEP_SYMLINK, .dest = (char *) f->path, .text = f->link});
+                else if (cow && !f->mounts_inside && !stays_read_only(f->path))
+                        r = add_cow(plan, f->path, survey->skeleton);
+                else
+                        r = plan_add_step(
+                                plan,
+                                (struct step){.kind = STEP_BIND, .source = (char *) f->path, .dest = (char *) f->path});
+                if (r >= 0 && cow && f->mounts_inside)
+                        r = strv_pushf(
+                                &plan->notices,
+                                "%s stays read-only: other file systems are mounted inside of it, and those cannot "
+                                "be under a layer",
+                                f->path);
+        }
+        if (r >= 0 && cow)
+                r = add_var(plan, in);
+        return r;
+}

@@ -1,0 +1,214 @@
+# Export and import: a box's changes as a file, and back, also from strangers.
+load helper
+load cow
+
+# A tree that has one of everything.
+everything() {
+        mkdir -p opaque/old gone
+        echo 1 >opaque/a && echo 2 >gone/b && echo 3 >opaque/old/c
+        BEFORE=$(picture)
+        cow $'rm -r gone opaque; mkdir opaque; echo new >opaque/n; sed -i s/x/y/ b.txt; ln -s /nowhere link; echo h >hard1; ln hard1 hard2
+                truncate -s 3M sparse; printf end >>sparse; printf mid | dd of=sparse bs=1 seek=1048576 conv=notrunc status=none
+                python3 -c "import os; os.setxattr(\'b.txt\', \'user.colour\', b\'b\\0lue\')"; mkdir -m 700 deep; echo s >deep/secret; chmod 0 deep/secret; chmod 500 deep
+                touch -d "2001-02-03 04:05:06.789" b.txt; echo >$(printf "in\\377valid"); echo >\'new\nline\'; mkfifo fifo; echo >grün; : >empty'
+}
+
+@test "export, import elsewhere, diff and apply: the same tree; same bytes twice; nothing left" {
+        everything
+        cp -a "$T/ws" "$T/other"
+        run hutch export "$T/one.tar.zst"
+        [ "$status" -eq 0 ] && [[ $output == *"1 left out: FIFOs"* ]] || differs "$output"
+        sleep 1
+        hutch export --box "$(box)" "$T/two.tar.zst" >/dev/null 2>&1
+        cmp "$T/one.tar.zst" "$T/two.tar.zst" || differs "other bytes the second time"
+        hutch diff >"$T/diff1"
+        cd "$T/other"
+        run hutch import "$T/one.tar.zst"
+        [ "$status" -eq 0 ] && [[ $output == "imported as box "* ]] || differs "$output"
+        hutch diff >"$T/diff2"
+        diff <(grep -v FIFO "$T/diff1") "$T/diff2" || differs "another diff"
+        hutch export "$T/three.tar.zst" >/dev/null
+        hutch discard
+        hutch import "$T/three.tar.zst" >/dev/null
+        run hutch apply
+        [ "$status" -eq 0 ] && [[ $output != *"not applied"* ]] || differs "$output"
+        [ "$(cat b.txt)" = $'a\ny\nc' ] && [ ! -e gone ] && [ "$(ls opaque)" = n ] && [ "$(readlink link)" = /nowhere ] || differs "$(find .)"
+        [ "$(stat -c %y b.txt)" = "2001-02-03 04:05:06.789000000 $(date -d 2001-02-03 +%z)" ] || differs "$(stat -c %y b.txt)"
+        [ "$(stat -c '%s %a' sparse deep | xargs)" = "3145731 $(stat -c %a hard1) $(stat -c %s deep) 500" ] || differs "$(stat -c '%n %s %a' sparse deep)"
+        [ "$(stat -c %b sparse)" -lt 100 ] || differs "sparse is not"
+        [ "$(head -c 1048579 sparse | tail -c 3)$(tail -c 3 sparse)" = midend ] || differs "sparse has other content"
+        python3 -c 'import os; assert os.getxattr("b.txt", "user.colour") == b"b\0lue"' || differs "the attribute"
+        [ -e $'in\377valid' ] && [ -e $'new\nline' ] && [ -e grün ] && [ -e empty ] || differs "names: $(ls)"
+        [ "$(stat -c %a deep/secret 2>/dev/null || echo 0)" = 0 ] || differs "deep/secret"
+        cd "$T/ws"
+        untouched
+        hutch discard
+        traceless
+        agree
+}
+
+@test "an imported box is held against the host it came to" {
+        mkdir "$T/other"
+        cp -a . "$T/other/"
+        echo other >"$T/other/b.txt"
+        cow 'echo more >>b.txt; echo new >n; rm src/main.c'
+        hutch export "$T/x.tar.zst" >/dev/null
+        hutch discard
+        run hutch import -d "$T/other" "$T/x.tar.zst"
+        [ "$status" -eq 0 ] || differs "$output"
+        reviews 1 "b.txt: the host changed it since" apply -d "$T/other"
+        [ -e "$T/other/n" ] && [ ! -e "$T/other/src/main.c" ] && [ "$(cat "$T/other/b.txt")" = other ] || differs "$(ls "$T/other")"
+        reviews 0 "1 applied" apply -d "$T/other" --force
+        traceless
+        agree
+}
+
+@test "several folders; one that is not here; shell state travels" {
+        mkdir "$T/data"
+        echo d >"$T/data/f"
+        hutch --workspace cow --cow "$T/data:/srv/d" -c 'echo more >>/srv/d/f; echo new >a.txt' 2>/dev/null
+        echo 'cwd=/x' >"$(echo "$STATE"/*)/shell"
+        hutch export "$T/x.tar.zst" >/dev/null
+        hutch discard
+        hutch import "$T/x.tar.zst" >/dev/null
+        [ "$(cat "$STATE"/*/shell)" = cwd=/x ] || differs "shell"
+        run hutch diff --name-only
+        [ "$output" = "$T/data/f"$'\n'"$T/ws/a.txt" ] || differs "$output"
+        hutch discard
+        mv "$T/data" "$T/moved"
+        reviews 125 "$T/data copy-on-write, and here is no folder of that name" import "$T/x.tar.zst"
+        traceless
+        agree
+}
+
+# make NAME PYTHON: an archive from another hand. `box` is a fitting hutch-box, add() adds an entry.
+make() {
+        python3 - "$T" "$1" "$2" <<'E'
+import io, json, subprocess, sys, tarfile
+T, name, text = sys.argv[1:]
+out = io.BytesIO()
+tar = tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT)
+box = json.dumps({"hutch-box": 1, "workspace": T + "/ws", "command": "x", "created": 1, "layers": [{"lower": T + "/ws", "dest": "/w"}]}).encode()
+def add(name, data=b"", type=tarfile.REGTYPE, link="", mode=0o644):
+    info = tarfile.TarInfo(name)
+    info.size, info.type, info.linkname, info.mode = len(data), type, link, mode
+    tar.addfile(info, io.BytesIO(data))
+def start(manifest=b""):
+    add("hutch-box", box); add("layers/0/manifest", manifest)
+U = "layers/0/upper/"
+exec(text)
+tar.close()
+open(f"{T}/{name}", "wb").write(subprocess.run(["zstd", "-qc"], input=out.getvalue(), stdout=subprocess.PIPE, check=True).stdout)
+E
+}
+
+@test "archives of strangers: each refused with one line, and nothing left" {
+        need zstd
+        echo secret >"$T/outside"
+        hostile() { # hostile TEXT PYTHON
+                make bad.tar.zst "$2" || { differs "[$2] was not made"; return; }
+                run hutch import "$T/bad.tar.zst"
+                told 125 "$1"
+                [ -z "$(find "$STATE" -mindepth 1 2>/dev/null)" ] || differs "[$2] left: $(find "$STATE" -mindepth 1)"
+        }
+        each '
+                an absolute name | start(); add("/etc/x", b"x")
+                leads out | start(); add(U + "../../../x", b"x")
+                leads out | start(); add("../x", b"x")
+                leads out | start(); add(U + "a/../b", b"x")
+                leads out | start(); add(U, b"x")
+                a name that leads out, or is none | start(); add(U + "./x", b"x")
+                a device, FIFO or socket | start(); add(U + "x", type=tarfile.CHRTYPE)
+                a device, FIFO or socket | start(); add(U + "x", type=tarfile.BLKTYPE)
+                a device, FIFO or socket | start(); add(U + "x", type=tarfile.FIFOTYPE)
+                leads through something that is no folder | start(); add(U + "l", type=tarfile.SYMTYPE, link=T); add(U + "l/outside", b"x")
+                leads through something that is no folder | start(b"w l/x\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
+                leads through something that is no folder | start(b"x 757365722e61 62 l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T + "/outside")
+                leads through something that is no folder | start(b"o l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
+                a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link=T + "/outside")
+                a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link="layers/0/upper/../../../meta")
+                a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link="hutch-box")
+                does not have before it | start(); add(U + "x", type=tarfile.LNKTYPE, link=U + "y")
+                does not have before it | start(); add(U + "l", type=tarfile.SYMTYPE, link=T + "/outside"); add(U + "x", type=tarfile.LNKTYPE, link=U + "l")
+                twice | start(); add(U + "x", b"1"); add(U + "x", b"2")
+                twice | start(); add(U + "x", type=tarfile.DIRTYPE); add(U + "x", b"2")
+                twice | start(b"w x\0"); add(U + "x", b"1")
+                twice | start(); add("layers/0/manifest")
+                no folder for it | start(); add(U + "a/b", b"x")
+                manifest: damaged | start(b"w ../x\0")
+                manifest: damaged | start(b"w /x\0")
+                manifest: damaged | start(b"w x")
+                manifest: damaged | start(b"x 757365722e6f7665726c61792e6f7061717565 79 d\0"); add(U + "d", type=tarfile.DIRTYPE)
+                manifest: damaged | start(b"x 74727573746564 79 d\0"); add(U + "d", type=tarfile.DIRTYPE)
+                manifest: damaged | start(b"s 10 1 9223372036854775807 9223372036854775807 f\0")
+                manifest: damaged | start(b"z x\0")
+                not what the manifest says | start(b"s 10 1 2 3 f\0"); add(U + "f", b"1234")
+                `hutch export` made | add("other", b"x")
+                `hutch export` made | add("hutch-box", b"{}")
+                `hutch export` made | add("hutch-box", b"not json")
+                `hutch export` made | add("hutch-box", type=tarfile.SYMTYPE, link="x")
+                `hutch export` made | add("hutch-box", box)
+                `hutch export` made | add("hutch-box", box); add(U + "x", b"x")
+                `hutch export` made | start(); add("layers/1/upper/x", b"x")
+                `hutch export` made | start(); add("extra", b"x")
+                `hutch export` made | pass
+                later version | add("hutch-box", box.replace(b"1,", b"9,", 1))' hostile
+        [ "$(cat "$T/outside")" = secret ] || differs "outside was written"
+        [ -z "$(getfattr -d "$T/outside" 2>/dev/null)" ] || differs "outside has attributes"
+        untouched
+        agree
+}
+
+@test "bombs, cut and foreign files" {
+        need zstd
+        refused() { # refused TEXT OPTION…
+                run hutch import "${@:2}" "$T/bad.tar.zst"
+                told 125 "$1"
+                traceless
+        }
+        make bad.tar.zst 'start(); add(U + "zeroes", bytes(64 << 20))'
+        [ "$(stat -c %s "$T/bad.tar.zst")" -lt 100000 ] || differs "no bomb"
+        refused "more than 33554432 bytes: --max-size allows more" --max-size 32M
+        make bad.tar.zst 'start(); [add(U + str(i)) for i in range(200)]'
+        refused "more than 100 entries: --max-entries allows more" --max-entries 100
+        run hutch import --max-entries 300 "$T/bad.tar.zst"
+        [ "$status" -eq 0 ] || differs "$output"
+        hutch discard
+        make whole.tar.zst 'import os; start(); add(U + "f", os.urandom(100000)); add(U + "g", os.urandom(100000))'
+        for at in 10 100 1000 50000 150000 199000; do
+                head -c $at "$T/whole.tar.zst" >"$T/bad.tar.zst"
+                refused ""
+        done
+        cp "$T/whole.tar.zst" "$T/bad.tar.zst" && printf 'XXXX' | dd of="$T/bad.tar.zst" bs=1 seek=90000 conv=notrunc status=none
+        run hutch import "$T/bad.tar.zst" # no checksum in it, so it may be taken; but only whole
+        [ "$status" -eq 0 ] || told 125 ""
+        hutch discard 2>/dev/null || true
+        echo text >"$T/bad.tar.zst"
+        refused "damaged, or not an archive"
+        : >"$T/bad.tar.zst"
+        refused ""
+        rm "$T/bad.tar.zst" && mkfifo "$T/bad.tar.zst"
+        refused "not a regular file"
+        rm "$T/bad.tar.zst"
+        refused "does not exist"
+        reviews 125 "name one file" import
+        reviews 125 "name one file" export a b
+        cow 'echo >n'
+        reviews 125 "cannot write" export "$T/none/x.tar.zst"
+        reviews 125 "cannot write" export /dev/full/x
+        hutch discard
+        [ -z "$(ls "$T" | grep part)" ] || differs "$(ls "$T")"
+        agree
+}
+
+@test "the helper can open nothing" {
+        run "$HUTCH_BUILD/hutch-archive"
+        [ "$status" -eq 125 ] || differs "$output"
+        command -v strace >/dev/null || skip "strace is needed"
+        cow 'echo >n'
+        strace -f -o "$T/trace" "$HUTCH_BUILD/hutch" export "$T/x.tar.zst" >/dev/null 2>&1 || skip "strace cannot be used here"
+        pid=$(sed -n 's/^\([0-9]*\) .*SECCOMP_MODE_FILTER.*/\1/p' "$T/trace" | tail -1)
+        sed -n "/^$pid .*SECCOMP_MODE_FILTER/,\$p" "$T/trace" | grep "^$pid" | grep -E 'open|socket\(|exec|clone|fork' && differs "it tries to"
+        hutch discard
+        agree
+}
