@@ -45,6 +45,8 @@ static int check_options(const struct cli *cli) {
                 {"shell", "session shell", cli->shell != NULL},
                 {"idle-timeout", "session", cli->idle_timeout != NULL},
                 {"discard", "session", cli->discard},
+                {"session", "snapshot restore fork", cli->session != NULL},
+                {"stop", "snapshot fork", cli->stop},
         };
 
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)

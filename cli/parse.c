@@ -20,6 +20,8 @@ enum own {
         OWN_SHELL,
         OWN_IDLE,
         OWN_DISCARD,
+        OWN_SESSION,
+        OWN_STOP,
         OWN_LIST,
         OWN_REMOVE,
         OWN_MAX_SIZE,
@@ -51,6 +53,8 @@ static const struct {
         {"shell", 0, "PATH", OWN_SHELL},
         {"idle-timeout", 0, "D", OWN_IDLE},
         {"discard", 0, NULL, OWN_DISCARD},
+        {"session", 0, "NAME", OWN_SESSION},
+        {"stop", 0, NULL, OWN_STOP},
 };
 
 static const char *const verbs[] = {"run",     "explain",  "doctor",  "shell", "session", "boxes", "diff",   "apply",
@@ -119,6 +123,12 @@ static void apply_own(struct cli *cli, enum own what, const char *value) {
                 break;
         case OWN_IDLE:
                 cli->idle_timeout = value;
+                break;
+        case OWN_SESSION:
+                cli->session = value;
+                break;
+        case OWN_STOP:
+                cli->stop = true;
                 break;
         case OWN_DISCARD:
                 cli->discard = true;

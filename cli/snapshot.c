@@ -17,7 +17,14 @@ static void close_box(struct opened *o) {
 /* `id` as in hutch_box_options. */
 static int open_box(const struct cli *cli, const char *id, struct opened *ret, hutch_error *err) {
         hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = id};
-        int r = hutch_context_new(HUTCH_WARDEN_SELF, &options.context, err);
+        int r;
+
+        *ret = (struct opened){0};
+        if (cli->session) {
+                r = hutch_box_attach(cli->session, &ret->box, err);
+                return r >= 0 && cli->stop ? hutch_box_end_jobs(ret->box, err) : r;
+        }
+        r = hutch_context_new(HUTCH_WARDEN_SELF, &options.context, err);
 
         *ret = (struct opened){.context = options.context};
         return r < 0 ? r : hutch_box_open(cli->policy, &options, &ret->box, err);
@@ -126,13 +133,13 @@ int cli_restore(struct cli *cli) {
         if (r >= 0)
                 r = open_box(cli, cli->box ? cli->box : "", &o, &err);
         /* There is no box any more: a new one, then. */
-        if (r < 0 && snapshot && !cli->box && err.code == HUTCH_E_PATH_MISSING) {
+        if (r < 0 && snapshot && !cli->box && !cli->session && err.code == HUTCH_E_PATH_MISSING) {
                 close_box(&o);
                 r = open_box(cli, NULL, &o, &err);
         }
         if (r >= 0)
                 r = hutch_box_restore(o.box, snapshot, &err);
-        if (r >= 0)
+        if (r >= 0 && !cli->session)
                 r = tell_id(o.box);
         close_box(&o);
         hutch_snapshot_free(snapshot);
@@ -145,14 +152,17 @@ int cli_fork(struct cli *cli) {
         hutch_error err = {0};
         int r;
 
-        if (cli->paths) {
-                cli_complain("fork: takes no names, only --box");
+        if (cli->session ? !cli->paths || cli->paths[1] : cli->paths != NULL) {
+                cli_complain("fork: %s", cli->session ? "takes one name, of the new session"
+                                                      : "takes no names, only --box or --session");
                 return EXIT_HUTCH;
         }
         r = open_box(cli, cli->box ? cli->box : "", &o, &err);
         if (r >= 0)
                 r = hutch_box_fork(o.box, &twin, &err);
-        if (r >= 0)
+        if (r >= 0 && cli->session)
+                r = hutch_box_set_name(twin, cli->paths[0], 0, &err);
+        else if (r >= 0)
                 r = tell_id(twin);
         hutch_box_close(twin);
         close_box(&o);

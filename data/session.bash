@@ -5,7 +5,7 @@ set +o history
 set -m
 __hutch_on_exit=
 __hutch_dump() {
-        builtin printf D
+        builtin printf 'Dbuiltin shopt -s extglob\n' # functions may have been written with it
         builtin declare -p
         builtin printf 'builtin unset -f trap\n'
         builtin trap -p

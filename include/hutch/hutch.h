@@ -306,6 +306,13 @@ HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error
  * programs with threads: it takes signals and the terminal for the time. */
 HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
+/* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while
+ * something does. */
+HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);
+
+/* Gives a name to a session that has a context of its own and no name yet, e.g. a fork. */
+HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err);
+
 /* Ends a named session, and waits until it is gone. Changes in its copy-on-write folders are kept for review, unless
  * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);

@@ -49,7 +49,10 @@ int session_box_open(hutch_box *box, struct hutch_error *err);
 int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
                     struct hutch_error *err);
 void session_box_close(hutch_box *box);
-int session_box_pause(hutch_box *box, struct client_state *ret, struct hutch_error *err);
+int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
+int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
+                     struct hutch_error *err);
+int session_box_pause(hutch_box *box, struct hutch_error *err);
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
 /* Waits for a run whose socket is known to who cancels or closes. */

@@ -30,6 +30,21 @@ static int plan_session(hutch_box *box, struct hutch_error *err) {
         return r;
 }
 
+/* What the session's own folders are layers over. */
+static int make_empty_folders(const struct plan *plan, struct hutch_error *err) {
+        _cleanup_(freep) char *root = NULL, *state = NULL, *empty = NULL;
+        int r = layer_root(environ, &root, err);
+
+        if (r < 0)
+                return r;
+        if (path_dirname(root, &state) < 0 || asprintf(&empty, "%s/empty", state) < 0)
+                return error_oom(err);
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW && path_is_beneath(plan->steps[i].source, empty))
+                        r = layer_make_folders(plan->steps[i].source);
+        return r < 0 ? error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot make %s: %s", empty, errno_text(-r)) : 0;
+}
+
 /* The plan with the layers that the box has now. */
 static int prepare(hutch_box *box, struct hutch_error *err) {
         int r;
@@ -37,7 +52,9 @@ static int prepare(hutch_box *box, struct hutch_error *err) {
         plan_free(take_ptr(box->plan));
         if (plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
                 return error_oom(err);
-        r = box_prepare_skeleton(box, box->plan, err);
+        r = make_empty_folders(box->plan, err);
+        if (r >= 0)
+                r = box_prepare_skeleton(box, box->plan, err);
         return r < 0 ? r : layers_prepare(box, box->plan, err);
 }
 
@@ -360,15 +377,11 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
 
 /* ---- a pause: its files are to be changed from outside ---- */
 
-/* Ends the session and everything in it; what resume needs is in *ret. For a named one this process becomes the one that
- * opened it. */
-int session_box_pause(hutch_box *box, struct client_state *ret, struct hutch_error *err) {
+/* Ends the session and everything in it. For a named one this process becomes the one that opened it. */
+int session_box_pause(hutch_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         int r;
 
-        r = warden_client_state(box->warden, box->session_id, ret, err);
-        if (r < 0)
-                return r;
         if (!box->name) {
                 stop(box);
                 return 0;
@@ -386,6 +399,83 @@ int session_box_resume(hutch_box *box, const char *state, size_t len, struct hut
         int r = prepare(box, err);
 
         return r < 0 ? r : begin(box, state, len, err);
+}
+
+int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err) {
+        return warden_client_state(box->warden, box->session_id, ret, err);
+}
+
+#define JOBS_GRACE_MS 1000
+
+int hutch_box_end_jobs(hutch_box *box, hutch_error *err) {
+        int r = 0;
+
+        if (!box->session)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: it has no background jobs");
+        pthread_mutex_lock(&box->queue);
+        for (unsigned ms = 0; r >= 0; ms += 10) {
+                _cleanup_(client_state_done) struct client_state known = {0};
+
+                r = session_box_state(box, &known, err);
+                if (r < 0 || known.others == 0)
+                        break;
+                if (ms == 0 || ms >= JOBS_GRACE_MS)
+                        r = warden_client_signal(box->warden, box->session_id, ms == 0 ? WARDEN_TERM : WARDEN_KILL);
+                usleep(10000);
+        }
+        pthread_mutex_unlock(&box->queue);
+        return r;
+}
+
+/* Another session with these files and this state. */
+int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
+                     struct hutch_error *err) {
+        hutch_box *twin = calloc(1, sizeof(*twin));
+        int r = 0;
+
+        if (!twin)
+                return error_oom(err);
+        *twin = (hutch_box){.running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true};
+        pthread_mutex_init(&twin->queue, NULL);
+        pthread_mutex_init(&twin->lock, NULL);
+        twin->layers = layers;
+        twin->keep_changes = box->keep_changes;
+        twin->shell = strdup(box->shell ? box->shell : "");
+        twin->workspace = box->workspace ? strdup(box->workspace) : NULL;
+        buf_put(&twin->planned, box->planned.data, box->planned.len);
+        if (!twin->shell || (box->workspace && !twin->workspace) || twin->planned.oom ||
+            (box->policy && policy_copy(box->policy, &twin->policy) < 0))
+                r = error_oom(err);
+        if (r >= 0 && box->context && !box->own_context)
+                twin->context = box->context;
+        else if (r >= 0) {
+                r = hutch_context_new(HUTCH_WARDEN_PROCESS, &twin->context, err);
+                twin->own_context = r >= 0;
+        }
+        if (r >= 0)
+                r = session_box_resume(twin, state, len, err);
+        if (r < 0) {
+                twin->keep_changes = false;
+                hutch_box_close(twin);
+                return r;
+        }
+        *ret = twin;
+        return 0;
+}
+
+int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err) {
+        int r;
+
+        if (!box->session || box->name)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "only a session without a name can be given one");
+        if (!box->own_context)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "a session that shares a context cannot be named");
+        box->name = strdup(name);
+        box->idle_timeout_ms = idle_timeout_ms;
+        r = box->name ? give_name(box, err) : error_oom(err);
+        if (r < 0)
+                free(take_ptr(box->name));
+        return r;
 }
 
 /* ---- named sessions of this user ---- */

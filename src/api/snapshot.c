@@ -53,14 +53,103 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         return layers_prepare(box, plan, err);
 }
 
+/* ---- of sessions: ended, its files taken, and started again with its state; all of it in a few milliseconds ---- */
+
+/* A process in the background writes to files that are about to be frozen. */
+static int know_state(hutch_box *box, bool alone, struct client_state *ret, struct hutch_error *err) {
+        int r = session_box_state(box, ret, err);
+
+        if (r < 0 || !alone || ret->others == 0)
+                return r;
+        for (char *c = ret->names; *c; c++)
+                if (*c == '\n')
+                        *c = c[1] ? ',' : 0;
+        return error_set(err, HUTCH_E_IO, EBUSY,
+                         "%zu process%s beside the session's shell: %s: end them first (--stop does)", ret->others,
+                         ret->others == 1 ? " runs" : "es run", ret->names);
+}
+
+static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        struct hutch_error later;
+        int r, resumed;
+
+        r = know_state(box, true, &known, err);
+        if (r >= 0)
+                r = session_box_pause(box, err);
+        if (r < 0)
+                return r;
+        if (!box->layers)
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to snapshot");
+        if (r >= 0)
+                r = snapshot_make(box->layers, NULL, ret, err);
+        if (r >= 0)
+                r = snapshot_put_shell(*ret, known.state, known.state_len, err);
+        resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
+        return r < 0 ? r : resumed;
+}
+
+/* Back to how the session was when the snapshot was made; if that cannot be had it goes on as it is. */
+static int restore_session(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        _cleanup_(freep) char *shell = NULL;
+        struct hutch_error later;
+        size_t len = 0;
+        int r, resumed;
+
+        r = know_state(box, false, &known, err);
+        if (r >= 0)
+                r = snapshot_get_shell(snapshot, &shell, &len, err);
+        if (r >= 0)
+                r = session_box_pause(box, err);
+        if (r < 0)
+                return r;
+        if (!box->layers)
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to restore");
+        if (r >= 0)
+                r = snapshot_restore(box->layers, snapshot, err);
+        if (r < 0)
+                session_box_resume(box, known.state, known.state_len, &later);
+        else {
+                resumed = session_box_resume(box, shell, len, err);
+                r = resumed;
+        }
+        return r;
+}
+
+static int fork_session(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        _cleanup_(layer_freep) struct layer_box *layers = NULL;
+        struct hutch_error later;
+        int r, resumed;
+
+        r = know_state(box, true, &known, err);
+        if (r >= 0)
+                r = session_box_pause(box, err);
+        if (r < 0)
+                return r;
+        if (!box->layers)
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to fork");
+        if (r >= 0)
+                r = snapshot_fork(box->layers, &layers, err);
+        resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
+        if (r >= 0)
+                r = resumed;
+        return r < 0 ? r : session_box_twin(box, take_ptr(layers), known.state, known.state_len, ret, err);
+}
+
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {
         struct layer_snapshot *layers = NULL;
         int r;
 
         pthread_mutex_lock(&box->queue);
-        r = need_layers(box, err);
-        if (r >= 0)
-                r = snapshot_make(box->layers, NULL, &layers, err);
+        if (box->session)
+                r = snapshot_session(box, &layers, err);
+        else {
+                r = need_layers(box, err);
+                if (r >= 0)
+                        r = snapshot_make(box->layers, NULL, &layers, err);
+        }
         pthread_mutex_unlock(&box->queue);
         if (r >= 0)
                 r = wrap(layers, ret, err);
@@ -75,7 +164,9 @@ int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_erro
 
         pthread_mutex_lock(&box->queue);
         r = layer_root(environ, &root, err);
-        if (r >= 0)
+        if (r >= 0 && box->session)
+                r = restore_session(box, snapshot->layers, err);
+        else if (r >= 0)
                 r = box->layers ? snapshot_restore(box->layers, snapshot->layers, err)
                                 : snapshot_unfold(root, snapshot->layers, &box->layers, err);
         pthread_mutex_unlock(&box->queue);
@@ -97,9 +188,13 @@ int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err) {
         int r;
 
         pthread_mutex_lock(&box->queue);
-        r = open_twin(box, &twin, err);
-        if (r >= 0 && box->layers)
-                r = snapshot_fork(box->layers, &twin->layers, err);
+        if (box->session)
+                r = fork_session(box, &twin, err);
+        else {
+                r = open_twin(box, &twin, err);
+                if (r >= 0 && box->layers)
+                        r = snapshot_fork(box->layers, &twin->layers, err);
+        }
         pthread_mutex_unlock(&box->queue);
         if (r < 0) {
                 error_stage(err, "snapshot");

@@ -278,6 +278,9 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
         case ORDER_SIGNAL_ALL:
                 kill(plan->isolated ? -1 : -target, message->value);
                 break;
+        case ORDER_OTHERS:
+                shell_signal_others(target, message->value);
+                break;
         case ORDER_FREEZE:
                 kill(-1, message->value ? SIGSTOP : SIGCONT);
                 break;

@@ -62,6 +62,7 @@ enum warden_order {
         ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
         ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
+        ORDER_OTHERS,     /* what runs beside a session's shell gets signal .value */
         ORDER_FREEZE,     /* .value: stop everything in the box, or let it go on */
 };
 
@@ -96,3 +97,4 @@ int init_drop_privileges(struct hutch_error *err);
 int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
                       struct hutch_error *err);
 void shell_interrupt(pid_t shell, enum interrupt how);
+void shell_signal_others(pid_t shell, int sig); /* everything but the shell and init */

@@ -77,3 +77,17 @@ void shell_interrupt(pid_t shell, enum interrupt how) {
                 kill(v->pids[i], signals[how]);
         free(v);
 }
+
+void shell_signal_others(pid_t shell, int sig) {
+        struct victims *v = calloc(1, sizeof(*v));
+
+        if (!v)
+                return;
+        add_children(getpid(), v);
+        for (size_t i = 0; i < v->n; i++)
+                add_children(v->pids[i], v);
+        for (size_t i = 0; i < v->n; i++)
+                if (v->pids[i] != shell)
+                        kill(v->pids[i], sig);
+        free(v);
+}

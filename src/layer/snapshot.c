@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../base/text.h"
@@ -282,4 +283,23 @@ int snapshot_fork(struct layer_box *box, struct layer_box **ret, struct hutch_er
         if (r < 0)
                 return r;
         return path_dirname(box->path, &root) < 0 ? error_oom(err) : layer_new(root, &box->meta, ret, err);
+}
+
+int snapshot_put_shell(struct layer_snapshot *snapshot, const char *state, size_t len, struct hutch_error *err) {
+        _cleanup_(closep) int fd =
+                openat(snapshot->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        int r = fd < 0 ? -errno : write_all(fd, state, len);
+
+        return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r)) : 0;
+}
+
+int snapshot_get_shell(const struct layer_snapshot *snapshot, char **ret, size_t *ret_len, struct hutch_error *err) {
+        int r = read_whole_file(snapshot->fd, "shell", 256u << 20, ret, ret_len);
+
+        if (r == -ENOENT) {
+                *ret = NULL;
+                *ret_len = 0;
+                return 0;
+        }
+        return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot read the shell's state: %s", errno_text(-r)) : 0;
 }

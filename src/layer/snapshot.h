@@ -1,6 +1,7 @@
 /* Snapshots: a chain of frozen layers that has a name of its own, and outlives the box.
  *
  *   snapshots/<id>/meta      name, workspace, folders, chain, time (JSON)
+ *   snapshots/<id>/shell     of a session: what its shell remembered, as shell text
  *
  * Making one freezes the box's layers, going back to one gives a box its chain and fresh layers, a fork gives the chain
  * to another box: none of them looks at what is in a layer. The folder is locked (flock), shared by who uses the
@@ -25,6 +26,10 @@ int snapshot_open(const char *root, const char *id, const char *workspace, struc
 
 /* The ids of all snapshots, newest first. What killed makers and removers left is swept on the way. */
 int snapshot_list(const char *root, char ***ret, struct hutch_error *err);
+
+/* The state of a session's shell, if it was a session's. Without one *ret is NULL. */
+int snapshot_put_shell(struct layer_snapshot *snapshot, const char *state, size_t len, struct hutch_error *err);
+int snapshot_get_shell(const struct layer_snapshot *snapshot, char **ret, size_t *ret_len, struct hutch_error *err);
 
 int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err);
 

@@ -83,11 +83,31 @@ static bool home_is_usable(const struct survey *survey, const char *home) {
         return true;
 }
 
+/* A folder of the box's own. A session's is a layer over an empty folder of hutch's state, so that it is a part of
+ * snapshots and outlives the box's processes. */
+static int add_own(struct plan *plan, const struct plan_input *in, const char *dest, const char *name, mode_t mode,
+                   const char *origin) {
+        _cleanup_(freep) char *empty = NULL;
+
+        if (!in->session || in->policy->ephemeral || !in->survey->empty)
+                return add_tmpfs(plan, dest, mode, origin);
+        if (asprintf(&empty, "%s/%s", in->survey->empty, name) < 0)
+                return -ENOMEM;
+        return plan_add_step(plan, (struct step){.kind = STEP_COW,
+                                                 .flags = STEP_WRITABLE | STEP_SYSTEM | STEP_GRANTED,
+                                                 .layer = plan->n_layers++,
+                                                 .owner = in->facts->uid,
+                                                 .group = in->facts->gid,
+                                                 .source = empty,
+                                                 .dest = (char *) dest,
+                                                 .origin = (char *) origin});
+}
+
 static int add_own_folders(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
         int r;
 
-        r = add_tmpfs(plan, "/tmp", 01777, NULL);
+        r = add_own(plan, in, "/tmp", "tmp", 01777, NULL);
         /* A /var that is a layer has one. */
         if (r >= 0 && !plan->open_root)
                 r = add_tmpfs(plan, "/var/tmp", 01777, NULL);
@@ -99,7 +119,7 @@ static int add_own_folders(struct plan *plan, const struct plan_input *in) {
                 r = plan->home ? 0 : -ENOMEM;
         }
         if (r >= 0)
-                r = add_tmpfs(plan, plan->home, 0700, NULL);
+                r = add_own(plan, in, plan->home, "home", 0700, NULL);
         return r;
 }
 
@@ -183,7 +203,7 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         int r;
 
         if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
-                return add_tmpfs(plan, "/workspace", 0755, "workspace");
+                return add_own(plan, in, "/workspace", "workspace", 0755, "workspace");
         if (in->policy->identity == HUTCH_AS_USER)
                 return cow ? add_cow(plan, ws, "/workspace", NULL, "workspace")
                            : add_granted(plan, ws, "/workspace", writable, "workspace");

@@ -234,8 +234,7 @@ static int start_shell(struct session *s) {
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
                 buf_puts(&lines, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n");
-        } else
-                buf_puts(&lines, "if [ -f ~/.bashrc ]; then . ~/.bashrc; fi </dev/null >/dev/null 2>&1; PS1= PS2=\n");
+        }
         s->n_told = 0;
         s->dirty = true;
         s->names_known = false;
@@ -495,6 +494,10 @@ static size_t list_below(pid_t parent, pid_t shell, unsigned depth, struct buf *
 
 size_t session_list_others(const struct session *s, struct buf *ret) {
         return list_below(run_init(s->box), s->pid, 0, ret);
+}
+
+void session_signal_others(struct session *s, int sig) {
+        run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
 }
 
 void session_freeze(struct session *s, bool on) {

@@ -56,6 +56,8 @@ int session_attach(struct session *s, void (*attached)(void *user, int master), 
 /* The processes of the box beside init and the shell, a line each: pid and name; how many. */
 size_t session_list_others(const struct session *s, struct buf *ret);
 
+void session_signal_others(struct session *s, int sig);
+
 /* Stops everything in the box, or lets it go on. */
 void session_freeze(struct session *s, bool on);
 

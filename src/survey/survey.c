@@ -181,6 +181,8 @@ static int look_at_caller(struct survey *s) {
         if (r >= 0)
                 r = add_own_folder(s, "XDG_STATE_HOME", ".local/state");
         n = strv_length(s->own_folders);
+        if (r >= 0 && n > 0 && asprintf(&s->empty, "%s/empty", s->own_folders[n - 1]) < 0)
+                r = -ENOMEM;
         if (r >= 0)
                 r = add_own_folder(s, "XDG_CACHE_HOME", ".cache");
         if (r >= 0 && strv_length(s->own_folders) > n) { /* the last is where it really lies */
@@ -269,6 +271,7 @@ void survey_free(struct survey *s) {
                 return;
         strv_free(s->env);
         strv_free(s->own_folders);
+        free(s->empty);
         free(s->user);
         free(s->home);
         free(s->passwd_home);

@@ -64,6 +64,7 @@ struct survey {
         char *system_passwd, *system_group; /* the lines of /etc/passwd and /etc/group that are the system's */
         char *tools;                        /* hutch's folder of tools for the box, NULL if it is not installed */
         char *cache;                        /* hutch's cache folder, links resolved */
+        char *empty;                        /* of hutch's state: empty folders that a session's own are layers over */
         char **own_folders;                 /* hutch's configuration, data and state folders: no box may write there */
 };
 

@@ -290,8 +290,8 @@ static int ask_and_wait(int warden, uint32_t what, uint32_t session) {
         return r;
 }
 
-int warden_client_freeze(int warden, uint32_t session, bool on) {
-        return ask_and_wait(warden, on ? WARDEN_FREEZE : WARDEN_THAW, session);
+int warden_client_signal(int warden, uint32_t session, enum warden_request what) {
+        return ask_and_wait(warden, what, session);
 }
 
 int warden_client_end(int warden, uint32_t session) {

@@ -14,6 +14,8 @@ enum warden_request {
         WARDEN_OPEN,    /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
+        WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
+        WARDEN_KILL,    /* the same: and is ended */
         WARDEN_FREEZE,  /* the same: everything in the box stops */
         WARDEN_THAW,    /* the same: and goes on */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */

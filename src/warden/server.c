@@ -184,8 +184,8 @@ static void obey(struct warden *w, const union message *m, size_t n, int fds[8])
                 sessions_command(w->sessions, &m->command, n, fds);
         else if (m->type == WARDEN_STATE && n == sizeof(m->session))
                 sessions_state(w->sessions, &m->session, fds);
-        else if ((m->type == WARDEN_FREEZE || m->type == WARDEN_THAW) && n == sizeof(m->session))
-                sessions_freeze(w->sessions, &m->session, fds);
+        else if (m->type >= WARDEN_TERM && m->type <= WARDEN_THAW && n == sizeof(m->session))
+                sessions_signal(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_END && n == sizeof(m->session))
                 sessions_end(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_ATTACH && n == sizeof(m->session))

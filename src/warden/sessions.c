@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -335,10 +336,12 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
 }
 
 /* Answered by closing the socket: the order has gone to init before anything that comes after it. */
-void sessions_freeze(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
+void sessions_signal(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
         struct served *v = find(all, request->session, fds[0]);
 
-        if (v)
+        if (v && (request->request == WARDEN_TERM || request->request == WARDEN_KILL))
+                session_signal_others(v->session, request->request == WARDEN_TERM ? SIGTERM : SIGKILL);
+        else if (v)
                 session_freeze(v->session, request->request == WARDEN_FREEZE);
 }
 

@@ -15,7 +15,7 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
 void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]);
 void sessions_state(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]);
-void sessions_freeze(struct sessions *all, const struct warden_session_request *request, int fds[8]);
+void sessions_signal(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 void sessions_attach(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 
 /* The warden lives for its session: that does not end with the socket it was opened by. */
