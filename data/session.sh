@@ -1,18 +1,41 @@
-# The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself.
+# The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself, and an EXIT trap
+# of a text's own stands in the place of ours.
 PS1= PS2=
+__hutch_quote() {
+        printf %s "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
+}
 __hutch_dump() {
         printf D
-        set | grep -v -E '^(PPID|OPTIND|IFS|_|PS1|PS2|LINENO)='
+        set | grep -v -E '^(PPID|OPTIND|_|PS1|PS2|LINENO|RANDOM|__hutch_[a-z]*)='
         export -p
         alias | sed 's/^alias //; s/^/alias /'
-        printf 'umask %s\n' "$(umask)"
-        printf "cd -- '%s'\n" "$(pwd | sed "s/'/'\\\\''/g")"
+        trap
+        printf 'umask %s\ncd -- %s\n' "$(umask)" "$(__hutch_quote "$PWD")"
+        [ -z "${OLDPWD-}" ] || printf 'OLDPWD=%s\n' "$(__hutch_quote "$OLDPWD")"
+        printf 'set --'
+        for __hutch_word; do
+                [ "$__hutch_word" ] && printf ' %s' "$(__hutch_quote "$__hutch_word")" || printf " ''"
+        done
+        printf '\n'
+        set +o | grep -v -E ' (interactive|monitor|stdin|vi|emacs|noexec)$'
         printf '\0'
 }
 __hutch_state() {
-        printf 'cwd\0%s\0umask\0%s\0options\0%s\0' "$PWD" "$(umask)" "$-"
-        export -p | sed -n 's/^export \([A-Za-z_][A-Za-z0-9_]*\).*/\1/p' | while read -r __hutch_name; do
-                eval "printf 'exported\\0%s\\0%s\\0' $__hutch_name \"\$$__hutch_name\""
+        printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
+        for __hutch_word in $(set | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
+                case $__hutch_word in
+                IFS | OPTIND | PPID | PS1 | PS2 | PS4 | LINENO | RANDOM | _ | __hutch_*) continue ;;
+                esac
+                eval "__hutch_value=\${$__hutch_word-}"
+                if export -p | grep -q "^export $__hutch_word\(=\|\$\)"; then
+                        printf 'exported\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                else
+                        printf 'variable\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                fi
         done
+        unset __hutch_word __hutch_value
+} 2>/dev/null
+__hutch_bye() {
+        __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null
 }
-trap '__hutch_dump >&9 2>/dev/null' EXIT
+trap '__hutch_bye "$@"' EXIT

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -25,6 +26,7 @@ int session_say(struct session *s, struct buf *lines) {
         n = write(s->commands, lines->data, lines->len);
         if (n < 0)
                 return -errno;
+        probe_begin(s);
         return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
@@ -212,19 +214,16 @@ double session_cpu_since(struct session *s) {
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
-        int a[2], b[2], r;
+        int a[2], r;
 
         if (pipe2(a, O_CLOEXEC) < 0)
                 return -errno;
         commands = a[0];
         s->commands = a[1];
-        if (pipe2(b, O_CLOEXEC) < 0)
-                return -errno;
-        s->answers = b[0];
-        answers = b[1];
         fd_set_nonblocking(s->commands);
-        fd_set_nonblocking(s->answers);
-        r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
+        r = channel_open_answers(&s->channel, &s->answers, &answers);
+        if (r >= 0)
+                r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
@@ -305,6 +304,13 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         }
         if (r < 0)
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
+}
+
+/* Nobody else would ever let it go on. */
+static void on_stopped(void *user, int signal _unused_) {
+        struct session *s = user;
+
+        run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
 /* The box is gone, by a limit or by force, and every command with it. */
@@ -441,6 +447,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                                 .messages = -1,
                                 .done = on_box_done,
                                 .message = on_message,
+                                .stopped = on_stopped,
                                 .user = s};
         int r = 0;
 
@@ -449,6 +456,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
         *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}, .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
+        probe_init(s);
         for (int i = 0; i < 3; i++)
                 box.streams[i].mode = HUTCH_STREAM_NONE;
         if (input->state) {
@@ -472,6 +480,7 @@ void session_free(struct session *s) {
         run_free(s->box);
         forget_shell(s);
         timer_clear(s->loop, &s->idle);
+        timer_clear(s->loop, &s->probe.timer);
         command_free(s->now);
         while (s->queue) {
                 struct command *next = s->queue->next;
