@@ -1,36 +1,36 @@
 # The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself, and an EXIT trap
-# of a text's own stands in the place of ours.
+# of a text's own stands in the place of ours. `command`: whatever functions a text gave these names.
 PS1= PS2=
 __hutch_quote() {
-        printf %s "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
+        command printf %s "$1" | command sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
 }
 __hutch_dump() {
-        printf D
-        set | grep -v -E '^(PPID|OPTIND|_|PS1|PS2|LINENO|RANDOM|__hutch_[a-z]*)='
+        command printf D
+        set | command grep -v -E '^(PPID|OPTIND|_|PS1|PS2|LINENO|RANDOM|__hutch_[a-z]*)='
         export -p
-        alias | sed 's/^alias //; s/^/alias /'
+        alias | command sed 's/^alias //; s/^/alias /'
         trap
-        printf 'umask %s\ncd -- %s\n' "$(umask)" "$(__hutch_quote "$PWD")"
-        [ -z "${OLDPWD-}" ] || printf 'OLDPWD=%s\n' "$(__hutch_quote "$OLDPWD")"
-        printf 'set --'
+        command printf 'umask %s\ncd -- %s\n' "$(umask)" "$(__hutch_quote "$PWD")"
+        [ -z "${OLDPWD-}" ] || command printf 'OLDPWD=%s\n' "$(__hutch_quote "$OLDPWD")"
+        command printf 'set --'
         for __hutch_word; do
-                [ "$__hutch_word" ] && printf ' %s' "$(__hutch_quote "$__hutch_word")" || printf " ''"
+                [ "$__hutch_word" ] && command printf ' %s' "$(__hutch_quote "$__hutch_word")" || command printf " ''"
         done
-        printf '\n'
-        set +o | grep -v -E ' (interactive|monitor|stdin|vi|emacs|noexec)$'
-        printf '\0'
+        command printf '\n'
+        set +o | command grep -v -E ' (interactive|monitor|stdin|vi|emacs|noexec)$'
+        command printf '\0'
 }
 __hutch_state() {
-        printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
-        for __hutch_word in $(set | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
+        command printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
+        for __hutch_word in $(set | command sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
                 case $__hutch_word in
                 IFS | OPTIND | PPID | PS1 | PS2 | PS4 | LINENO | RANDOM | _ | __hutch_*) continue ;;
                 esac
                 eval "__hutch_value=\${$__hutch_word-}"
-                if export -p | grep -q "^export $__hutch_word\(=\|\$\)"; then
-                        printf 'exported\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                if export -p | command grep -q "^export $__hutch_word\(=\|\$\)"; then
+                        command printf 'exported\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
                 else
-                        printf 'variable\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                        command printf 'variable\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
                 fi
         done
         unset __hutch_word __hutch_value
