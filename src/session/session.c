@@ -110,7 +110,7 @@ static void take_dump(struct session *s, const char *dump, size_t len) {
 }
 
 int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user) {
-        if (s->now || s->queue || s->told)
+        if (s->told)
                 return -EBUSY;
         if (s->over)
                 return -EPIPE;
@@ -118,7 +118,7 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
         s->told_user = user;
         if (!s->dirty && s->state)
                 take_dump(s, s->state, s->state_len);
-        else if (!s->asking && s->shell_runs)
+        else if (!s->now && !s->asking && s->shell_runs)
                 session_ask(s);
         return 0;
 }
@@ -430,10 +430,6 @@ void session_cancel(struct session *s, struct command *command, enum hutch_kill_
 }
 
 /* ---- the whole ---- */
-
-bool session_is_idle(const struct session *s) {
-        return !s->now && !s->queue;
-}
 
 const struct buf *session_late_output(const struct session *s) {
         return &s->late;

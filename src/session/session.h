@@ -44,7 +44,7 @@ int session_run(struct session *s, const struct session_command *command, struct
 /* Ends a command, whether it runs or waits; the shell and its background jobs stay. */
 void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
 
-/* Asks for the state of the shell; nothing may run. `told` gets it, or NULL if the shell could not tell. */
+/* Asks for the state of the shell, when what runs is over. `told` gets it, or NULL if the shell could not tell. */
 int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user);
 
 /* Starts a shell for a person, with the state of the session's own, which gets its state back when it ends; commands
@@ -52,6 +52,5 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
 int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
                    void *user);
 
-/* How many processes there are beside init and the shell, and what background jobs said since, apart by run. */
-bool session_is_idle(const struct session *s);
+/* What background jobs said after their run, apart by run. */
 const struct buf *session_late_output(const struct session *s);
