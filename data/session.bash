@@ -3,6 +3,7 @@
 PS1= PS2=
 set +o history
 set -m
+shopt -s execfail # as in any interactive shell: it does not count as one while it reads a text from a file
 __hutch_on_exit=
 __hutch_dump() {
         builtin printf 'Dbuiltin shopt -s extglob\n' # functions may have been written with it
@@ -21,19 +22,26 @@ __hutch_dump() {
         builtin set +o
         builtin printf '\0'
 }
+# While a text runs the answers' fd is put away, and nobody brings it back for a shell that exits: their FIFO has a name.
 __hutch_bye() {
-        [[ $__hutch_on_exit ]] && builtin eval "$__hutch_on_exit"
-        __hutch_on_exit=
-        __hutch_dump "$@" >&198
-} 2>/dev/null
+        if [[ ${__hutch_on_exit-} ]]; then
+                builtin eval "$__hutch_on_exit" || :
+                __hutch_on_exit=
+        fi
+        if { : >&198; } 2>/dev/null; then
+                __hutch_dump "$@" >&198 2>/dev/null || :
+        else
+                __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null || :
+        fi
+}
 exit() {
         __hutch_ret=${1-$?}
-        if [[ $BASHPID != "$$" || $__hutch_leaving || $# -gt 1 || ! $__hutch_ret || $__hutch_ret == *[!0-9]* || $(builtin trap -p INT) ]]; then
+        if [[ $BASHPID != "$$" || ${__hutch_leaving-} || $# -gt 1 || ! ${__hutch_ret#-} || ${__hutch_ret#-} == *[!0-9]* || $(builtin trap -p INT) ]]; then
                 builtin unset __hutch_ret
                 builtin exit "$@"
         fi
         __hutch_ret=$((__hutch_ret & 255))
-        if [[ $__hutch_on_exit ]]; then
+        if [[ ${__hutch_on_exit-} ]]; then
                 __hutch_leaving=1
                 builtin eval "$__hutch_on_exit"
                 __hutch_leaving= __hutch_on_exit=
@@ -48,9 +56,14 @@ trap() {
         builtin trap "${__hutch_on_exit:--}" EXIT
         builtin trap "$@"
         __hutch_status=$?
+        if [[ ${1-} == - || $# -eq 1 ]]; then # a function's end brings these back where it leaves none
+                for __hutch_name; do
+                        [[ ${__hutch_name^^} == @(ERR|DEBUG|RETURN) ]] && builtin trap : "$__hutch_name"
+                done
+        fi
         __hutch_on_exit=$(builtin trap -p EXIT)
         builtin eval "set -- ${__hutch_on_exit#trap -- }"
-        __hutch_on_exit=$1
+        __hutch_on_exit=${1-}
         builtin trap '__hutch_bye "$@"' EXIT
         return $__hutch_status
 }

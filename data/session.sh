@@ -1,18 +1,42 @@
-# The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself.
+# The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself, and an EXIT trap
+# of a text's own stands in the place of ours. `command`: whatever functions a text gave these names.
 PS1= PS2=
+__hutch_quote() {
+        command printf %s "$1" | command sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
+}
 __hutch_dump() {
-        printf D
-        (unset IFS PPID LINENO PS1 PS2 PS4 _ 2>/dev/null; set) # a value of several lines cannot be cut out of the list
+        command printf D
+        # a value of several lines cannot be cut out of the list
+        (unset IFS PPID OPTIND LINENO RANDOM PS1 PS2 PS4 _ 2>/dev/null; set) | command grep -v -E '^__hutch_[a-z]*='
         export -p
-        alias | sed 's/^alias //; s/^/alias /'
-        printf 'umask %s\n' "$(umask)"
-        printf "cd -- '%s'\n" "$(pwd | sed "s/'/'\\\\''/g")"
-        printf '\0'
+        alias | command sed 's/^alias //; s/^/alias /'
+        trap
+        command printf 'umask %s\ncd -- %s\n' "$(umask)" "$(__hutch_quote "$PWD")"
+        [ -z "${OLDPWD-}" ] || command printf 'OLDPWD=%s\n' "$(__hutch_quote "$OLDPWD")"
+        command printf 'set --'
+        for __hutch_word; do
+                [ "$__hutch_word" ] && command printf ' %s' "$(__hutch_quote "$__hutch_word")" || command printf " ''"
+        done
+        command printf '\n'
+        set +o | command grep -v -E ' (interactive|monitor|stdin|vi|emacs|noexec)$'
+        command printf '\0'
 }
 __hutch_state() {
-        printf 'cwd\0%s\0umask\0%s\0options\0%s\0' "$PWD" "$(umask)" "$-"
-        export -p | sed -n 's/^export \([A-Za-z_][A-Za-z0-9_]*\).*/\1/p' | while read -r __hutch_name; do
-                eval "printf 'exported\\0%s\\0%s\\0' $__hutch_name \"\$$__hutch_name\""
+        command printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
+        for __hutch_word in $(set | command sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
+                case $__hutch_word in
+                IFS | OPTIND | PPID | PS1 | PS2 | PS4 | LINENO | RANDOM | _ | __hutch_*) continue ;;
+                esac
+                eval "__hutch_value=\${$__hutch_word-}"
+                if export -p | command grep -q "^export $__hutch_word\(=\|\$\)"; then
+                        command printf 'exported\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                else
+                        command printf 'variable\0%s\0%s\0' "$__hutch_word" "$__hutch_value"
+                fi
         done
+        unset __hutch_word __hutch_value
+} 2>/dev/null
+__hutch_bye() {
+        __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null
 }
-trap '__hutch_dump >&9 2>/dev/null' EXIT
+trap '__hutch_bye "$@"' EXIT

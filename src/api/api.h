@@ -24,6 +24,8 @@ struct hutch_box {
         struct hutch_policy *policy;
         pthread_mutex_t queue; /* one run at a time */
         pthread_mutex_t lock;  /* guards the rest */
+        pthread_cond_t left;   /* a call returned */
+        unsigned calls;        /* under way or waiting for their turn */
         bool closed;
         struct since *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
@@ -43,6 +45,10 @@ struct hutch_box {
         int session_socket; /* closing it ends the session, unless it has a name */
         uint32_t session_id;
 };
+
+/* Around a call that uses the box for long: hutch_box_close() waits for it. */
+void box_enter(hutch_box *box);
+void box_leave(hutch_box *box);
 
 /* Parts of hutch_box_open(), _run() and _close(), for sessions. */
 int session_box_open(hutch_box *box, struct hutch_error *err);

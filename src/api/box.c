@@ -107,6 +107,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         box->running = box->skeleton = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
+        pthread_cond_init(&box->left, NULL);
         box->warden = box->session_socket = -1;
         r = take_options(box, options, &id, err);
         if (r >= 0)
@@ -130,7 +131,21 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         return 0;
 }
 
-/* Ends a run that is under way, waits for its call to return, and frees the box. */
+void box_enter(hutch_box *box) {
+        pthread_mutex_lock(&box->lock);
+        box->calls++;
+        pthread_mutex_unlock(&box->lock);
+}
+
+void box_leave(hutch_box *box) {
+        pthread_mutex_lock(&box->lock);
+        if (--box->calls == 0)
+                pthread_cond_signal(&box->left);
+        pthread_mutex_unlock(&box->lock);
+}
+
+/* Ends a run that is under way, waits for every call to return (those that wait for their turn fail), and frees the box.
+ */
 void hutch_box_close(hutch_box *box) {
         if (!box)
                 return;
@@ -138,9 +153,9 @@ void hutch_box_close(hutch_box *box) {
         box->closed = true;
         if (box->running >= 0)
                 warden_client_cancel(box->running);
+        while (box->calls > 0)
+                pthread_cond_wait(&box->left, &box->lock);
         pthread_mutex_unlock(&box->lock);
-        pthread_mutex_lock(&box->queue);
-        pthread_mutex_unlock(&box->queue);
         session_box_close(box);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
@@ -159,6 +174,7 @@ void hutch_box_close(hutch_box *box) {
         free(box->box_id);
         pthread_mutex_destroy(&box->queue);
         pthread_mutex_destroy(&box->lock);
+        pthread_cond_destroy(&box->left);
         free(box);
 }
 
@@ -260,6 +276,7 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         int r;
 
         request_read(request, &known);
+        box_enter(box);
         pthread_mutex_lock(&box->queue);
         r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
@@ -280,6 +297,7 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
                 *err = outcome.error;
         if (ret && result_new(plan, &outcome, output, &tracked, ret) < 0)
                 r = error_oom(err);
+        box_leave(box);
         for (int i = 0; i < 3; i++)
                 buf_done(&output[i]);
         strv_free(tracked.created);

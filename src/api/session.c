@@ -149,6 +149,7 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
         box->session_id = 1; /* its warden has this one only */
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
+        pthread_cond_init(&box->left, NULL);
         box->name = strdup(name);
         r = box->name ? named_connect(name, &n, &box->warden, &box->planned, err) : error_oom(err);
         box->workspace = take_ptr(n.workspace);
@@ -302,7 +303,9 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         }
         root = state_json(result->output[1], result->output_len[1]);
         hutch_result_free(result);
+        box_enter(box);
         r = warden_client_state(box->warden, box->session_id, &known, err);
+        box_leave(box);
         if (r >= 0) {
                 json_object_set_new(root, "late_output", late_json(known.late, known.late_len));
                 *ret = json_dumps(root, JSON_COMPACT);
@@ -360,6 +363,7 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
 
         if (!box->session)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
+        box_enter(box);
         pthread_mutex_lock(&box->queue);
         if (box->name)
                 r = leave_named(box, err);
@@ -372,6 +376,7 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
         if (r >= 0)
                 r = begin(box, NULL, 0, err);
         pthread_mutex_unlock(&box->queue);
+        box_leave(box);
         return r;
 }
 
@@ -438,6 +443,7 @@ int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state
         *twin = (hutch_box){.running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true};
         pthread_mutex_init(&twin->queue, NULL);
         pthread_mutex_init(&twin->lock, NULL);
+        pthread_cond_init(&twin->left, NULL);
         twin->layers = layers;
         twin->keep_changes = box->keep_changes;
         twin->shell = strdup(box->shell ? box->shell : "");

@@ -143,7 +143,8 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
 
 /* A session's shell is an interactive one, so that an interrupt ends what it runs and not itself; it has no terminal. */
 static int set_shell(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
-        static const char *const bash[] = {"--norc", "--noprofile", "--noediting", "-i", NULL}, *const sh[] = {"-i", NULL};
+        static const char *const bash[] = {"--norc", "--noprofile", "--noediting", "-i", NULL}, *const sh[] = {"-i", NULL},
+                                *const busybox[] = {"sh", "-i", NULL};
         const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
         int r;
 
@@ -155,7 +156,10 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
         plan->session = true;
         r = strv_push(&plan->argv, shell);
-        for (const char *const *arg = streq(path_basename(shell), "bash") ? bash : sh; r >= 0 && *arg; arg++)
+        for (const char *const *arg = streq(path_basename(shell), "bash")      ? bash
+                                     : streq(path_basename(shell), "busybox") ? busybox
+                                                                              : sh;
+             r >= 0 && *arg; arg++)
                 r = strv_push(&plan->argv, *arg);
         return r < 0 ? error_oom(err) : 0;
 }

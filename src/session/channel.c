@@ -88,6 +88,26 @@ void channel_return_pair(struct channel *c, unsigned pair) {
         }
 }
 
+int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
+        _cleanup_(closep) int reader = -1, writer = -1;
+        int r;
+
+        if (unlinkat(c->dir, "answers", 0) < 0 && errno != ENOENT)
+                return -errno;
+        r = make_fifo(c, "answers");
+        if (r >= 0)
+                r = open_fifo(c, "answers", O_RDONLY, &reader);
+        if (r >= 0)
+                r = open_fifo(c, "answers", O_WRONLY, &writer);
+        if (r >= 0 && fcntl(writer, F_SETFL, 0) < 0) /* the shell may be made to wait */
+                r = -errno;
+        if (r < 0)
+                return r;
+        *ret_read = take_fd(&reader);
+        *ret_write = take_fd(&writer);
+        return 0;
+}
+
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd) {
         char name[32];
         int r;

@@ -25,6 +25,9 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
 int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 
+/* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
+int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);
+
 /* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd);
 void channel_remove_stdin(struct channel *c, unsigned number);

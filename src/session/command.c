@@ -19,6 +19,14 @@ static const struct {
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define KILLS 60 /* a shell loop that starts jobs again and again is met between two of them */
 
+void command_say_answer(struct command *c) {
+        struct buf line = {0};
+
+        shell_put_answer(&line, c->s->kind, c->number);
+        session_say(c->s, &line);
+        buf_done(&line);
+}
+
 static void on_press(void *data) {
         struct command *c = data;
         size_t last = ARRAY_SIZE(pressures) - 1, i = c->pressure < last ? c->pressure : last;
@@ -31,6 +39,8 @@ static void on_press(void *data) {
                 return;
         }
         run_order(c->s->box, ORDER_INTERRUPT, pressures[i].how, NULL, 0);
+        if (c->s->kind->reads_ahead)
+                command_say_answer(c);
         timer_set(c->s->loop, &c->press, pressures[i].wait_ms);
 }
 
@@ -143,7 +153,8 @@ static int hand_over(struct command *c) {
         for (int i = 1; r >= 0 && i < 3; i++)
                 r = open_output(c, i);
         if (r >= 0) {
-                shell_put_run(&text, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number);
+                shell_put_run(&text, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
+                              strstr(c->in.text, "$?") ? s->last_status : 0);
                 r = session_say(s, &text);
         }
         buf_done(&text);
@@ -189,6 +200,7 @@ static int exit_code_of(const struct command *c, int status) {
 
 void command_answer(struct command *c, int status) {
         c->answered = true;
+        c->s->last_status = status;
         timer_clear(c->s->loop, &c->deadline);
         timer_clear(c->s->loop, &c->press);
         if (c->outcome.error.code == HUTCH_OK)

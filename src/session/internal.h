@@ -60,6 +60,7 @@ struct session {
         pid_t pid;     /* of the shell, as this process sees it */
         double cpu_ms; /* what it and its children used until the last command's end */
         struct command *now, *queue;
+        int last_status; /* of the last run */
 
         char *state; /* the last dump, as a new shell can read it */
         size_t state_len;
@@ -85,9 +86,19 @@ struct session {
         struct buf late; /* what they said */
         size_t late_told;
         char notice[160]; /* for the next result */
+
+        struct { /* see probe.c */
+                struct timer timer;
+                bool on;
+                unsigned long key;
+                unsigned sent, wait_ms;
+        } probe;
 };
 
 double session_cpu_since(struct session *s); /* since the last call */
+void probe_init(struct session *s);
+void probe_begin(struct session *s); /* an answer is to come */
+
 int session_say(struct session *s, struct buf *lines); /* to the shell */
 void session_ask(struct session *s);                   /* for a dump */
 void session_next(struct session *s);
@@ -96,6 +107,7 @@ void session_remember(struct session *s, const char *text);
 int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
+void command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);

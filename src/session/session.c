@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ int session_say(struct session *s, struct buf *lines) {
         n = write(s->commands, lines->data, lines->len);
         if (n < 0)
                 return -errno;
+        probe_begin(s);
         return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
@@ -109,7 +111,7 @@ static void take_dump(struct session *s, const char *dump, size_t len) {
 }
 
 int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user) {
-        if (s->now || s->queue || s->told)
+        if (s->told)
                 return -EBUSY;
         if (s->over)
                 return -EPIPE;
@@ -117,7 +119,7 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
         s->told_user = user;
         if (!s->dirty && s->state)
                 take_dump(s, s->state, s->state_len);
-        else if (!s->asking && s->shell_runs)
+        else if (!s->now && !s->asking && s->shell_runs)
                 session_ask(s);
         return 0;
 }
@@ -213,19 +215,16 @@ double session_cpu_since(struct session *s) {
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
-        int a[2], b[2], r;
+        int a[2], r;
 
         if (pipe2(a, O_CLOEXEC) < 0)
                 return -errno;
         commands = a[0];
         s->commands = a[1];
-        if (pipe2(b, O_CLOEXEC) < 0)
-                return -errno;
-        s->answers = b[0];
-        answers = b[1];
         fd_set_nonblocking(s->commands);
-        fd_set_nonblocking(s->answers);
-        r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
+        r = channel_open_answers(&s->channel, &s->answers, &answers);
+        if (r >= 0)
+                r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
@@ -305,6 +304,13 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         }
         if (r < 0)
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
+}
+
+/* Nobody else would ever let it go on. */
+static void on_stopped(void *user, int signal _unused_) {
+        struct session *s = user;
+
+        run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
 static void end_command(struct command *c, const struct outcome *why) {
@@ -504,10 +510,6 @@ void session_freeze(struct session *s, bool on) {
         run_order(s->box, ORDER_FREEZE, on, NULL, 0);
 }
 
-bool session_is_idle(const struct session *s) {
-        return !s->now && !s->queue;
-}
-
 const struct buf *session_late_output(const struct session *s) {
         return &s->late;
 }
@@ -519,6 +521,7 @@ static int start_box(struct session *s, struct hutch_error *err) {
                                 .messages = -1,
                                 .done = on_box_done,
                                 .message = on_message,
+                                .stopped = on_stopped,
                                 .user = s};
 
         for (int i = 0; i < 3; i++)
@@ -536,6 +539,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
         s->revive = (struct timer){.fire = on_revive, .data = s};
+        probe_init(s);
         if (input->state) {
                 s->state = strndup(input->state, input->state_len);
                 s->state_len = input->state_len;
@@ -558,6 +562,7 @@ void session_free(struct session *s) {
         forget_shell(s);
         timer_clear(s->loop, &s->idle);
         timer_clear(s->loop, &s->revive);
+        timer_clear(s->loop, &s->probe.timer);
         command_free(s->now);
         while (s->queue) {
                 struct command *next = s->queue->next;

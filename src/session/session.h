@@ -45,7 +45,7 @@ int session_run(struct session *s, const struct session_command *command, struct
 /* Ends a command, whether it runs or waits; the shell and its background jobs stay. */
 void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
 
-/* Asks for the state of the shell; nothing may run. `told` gets it, or NULL if the shell could not tell. */
+/* Asks for the state of the shell, when what runs is over. `told` gets it, or NULL if the shell could not tell. */
 int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user);
 
 /* Starts a shell for a person, with the state of the session's own, which gets its state back when it ends; commands
@@ -61,6 +61,5 @@ void session_signal_others(struct session *s, int sig);
 /* Stops everything in the box, or lets it go on. */
 void session_freeze(struct session *s, bool on);
 
-/* What background jobs said since their runs, apart by run (see late.c). */
-bool session_is_idle(const struct session *s);
+/* What background jobs said after their run, apart by run. */
 const struct buf *session_late_output(const struct session *s);

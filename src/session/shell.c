@@ -10,26 +10,38 @@
 #include "session_bash.h"
 #include "session_sh.h"
 
-static const struct shell_kind bash = {session_bash, 198, "builtin printf"}, sh = {session_sh, 9, "printf"};
+/* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
+ * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
+ * care of that. */
+static const struct shell_kind
+        bash = {session_bash, 198, "\\builtin printf", "\\builtin .", "\\builtin unset", "\\builtin exit", false},
+        sh = {session_sh, 9, "\\command printf", "\\command .", "\\unset", "\\exit", true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
         return streq(path_basename(path), "bash") ? &bash : &sh;
 }
 
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
-                   long stdin_number) {
+                   long stdin_number, int last_status) {
         const char *text = with_env ? "env" : "run";
 
+        if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
+                buf_printf(b, "(%s %d) || ", kind->exit, last_status);
         if (stdin_number < 0)
-                buf_printf(b, ". " SHELL_CHANNEL "/%s </dev/null", text);
+                buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, text);
         else /* the answer: somebody reads from the FIFO now */
-                buf_printf(b, "{ %s 'B%lu\\0' >&%d; . " SHELL_CHANNEL "/%s %d>&-; } <" SHELL_CHANNEL "/%ld.0", kind->print,
-                           number, kind->answers, text, kind->answers, stdin_number);
+                buf_printf(b, "{ %s 'B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s %d>&-; } <" SHELL_CHANNEL "/%ld.0",
+                           kind->print, number, kind->answers, kind->source, text, kind->answers, stdin_number);
         buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
         if (stdin_number < 0)
                 buf_printf(b, " %d>&-", kind->answers);
-        buf_printf(b, "\n%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; unset __hutch_ret\n", kind->print, number,
-                   kind->answers);
+        buf_puts(b, "\n");
+        shell_put_answer(b, kind, number);
+}
+
+void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
+        buf_printf(b, "%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; %s __hutch_ret\n", kind->print, number, kind->answers,
+                   kind->unset);
 }
 
 void shell_put_dump(struct buf *b, const struct shell_kind *kind) {

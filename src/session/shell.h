@@ -6,15 +6,21 @@
 struct shell_kind {
         const char *prelude; /* a text of ours that the shell begins with */
         int answers;         /* the fd on which it answers */
-        const char *print;   /* its printf, whatever a person named so */
+        const char *print;   /* its printf, whatever a person named so; and so on */
+        const char *source;
+        const char *unset;
+        const char *exit;
+        bool reads_ahead; /* it reads lines before it needs them, and an interrupt throws them away */
 };
 
 const struct shell_kind *shell_kind_of(const char *path);
 
 /* The lines that make the shell run the text "run" of the channel; with_env: the text "env" in its place, which runs it
- * with variables. stdin_number < 0: no stdin. */
+ * with variables. stdin_number < 0: no stdin. The text finds last_status in $?. */
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
-                   long stdin_number);
+                   long stdin_number, int last_status);
+/* The answer alone, once more; a shell that gave it already gives it twice. */
+void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number);
 void shell_put_dump(struct buf *b, const struct shell_kind *kind);
 
 /* A word that the shell reads as exactly these bytes. */

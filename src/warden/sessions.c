@@ -325,8 +325,8 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
 
         if (!v)
                 return;
-        if (v->asked >= 0 || !session_is_idle(v->session)) {
-                error_set(&err, HUTCH_E_IO, EBUSY, "a command runs in the session: ask when it is over");
+        if (v->asked >= 0) {
+                error_set(&err, HUTCH_E_IO, EBUSY, "somebody else asks for the session's state already");
                 send_error(fds[0], &err);
                 return;
         }

@@ -9,7 +9,7 @@ enum { ANY = -1 }; /* as an exit status: whatever it is */
 struct act {
         const char *text, *out, *err; /* out and err NULL: whatever is printed */
         int code;
-        const char *notice; /* a part of a notice that must be there; NULL: there is none */
+        const char *notice; /* a part of a notice that must be there; NULL: there is none; "*": whatever there is */
 };
 
 struct scene {

@@ -150,17 +150,17 @@ static const struct run_row {
         const char *lines;
 } run_rows[] = {
         {"bash", "/bin/bash", false, -1,
-         ". /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
+         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash elsewhere, with variables", "/opt/bin/bash", true, -1,
-         ". /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
+         "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash with stdin", "/bin/bash", false, 4,
-         "{ builtin printf 'B7\\0' >&198; . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
+         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
+         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"a plain sh", "/bin/sh", false, -1,
-         ". /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
-         "printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&9; unset __hutch_ret\n"},
+         "\\command . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
+         "\\command printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&9; \\unset __hutch_ret\n"},
 };
 
 static void test_run(void **state) {
@@ -168,7 +168,7 @@ static void test_run(void **state) {
         struct buf b = {0};
         char *text;
 
-        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->with_env, row->stdin_number);
+        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->with_env, row->stdin_number, 0);
         text = taken(&b);
         unit_same("lines", text, row->lines);
         free(text);

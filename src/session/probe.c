@@ -1,0 +1,68 @@
+/* A shell that does not answer any more: a text may have redefined what the answer is made of, or an interrupt of its own
+ * thrown the line away that asks for it. It would be waited for in vain.
+ *
+ * A shell takes a line from its pipe when it has done the ones before. So a line that is written after the others, and gone
+ * from the pipe later, says that the answer should have come. The first such line asks for it again, the second is the
+ * proof; then the shell is ended, and comes back with the state that was known last. A shell that is busy, stopped or starved
+ * leaves the line where it is. */
+#include "internal.h"
+
+#include <sys/ioctl.h>
+
+#define FIRST_MS 300
+#define MOST_MS 8000
+#define PROOFS 3
+
+static bool awaits(const struct session *s) {
+        return s->commands >= 0 && s->shell_runs && (s->asking || (s->now && !s->now->answered));
+}
+
+static void send(struct session *s) {
+        struct buf line = {0};
+
+        s->probe.sent++;
+        if (s->now && !s->asking) {
+                command_say_answer(s->now);
+                return;
+        }
+        buf_puts(&line, "\n"); /* a second dump could be taken for that of a later time */
+        session_say(s, &line);
+        buf_done(&line);
+}
+
+static void on_time(void *data) {
+        struct session *s = data;
+        unsigned long key = s->asking ? ~s->heard.len : s->numbers; /* a dump may take its time */
+        int unread = 0;
+
+        s->probe.on = false;
+        if (!awaits(s))
+                return;
+        if (key != s->probe.key) {
+                s->probe.key = key;
+                s->probe.sent = 0;
+                s->probe.wait_ms = FIRST_MS;
+        } else if (ioctl(s->commands, FIONREAD, &unread) < 0 || unread > 0)
+                s->probe.wait_ms = s->probe.wait_ms < MOST_MS ? s->probe.wait_ms * 2 : MOST_MS;
+        else if (s->probe.sent < PROOFS) {
+                s->probe.wait_ms = FIRST_MS;
+                send(s);
+        } else {
+                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
+                return;
+        }
+        s->probe.on = true;
+        timer_set(s->loop, &s->probe.timer, s->probe.wait_ms);
+}
+
+void probe_init(struct session *s) {
+        s->probe.timer = (struct timer){.fire = on_time, .data = s};
+}
+
+void probe_begin(struct session *s) {
+        if (s->probe.on)
+                return;
+        s->probe.on = true;
+        s->probe.wait_ms = FIRST_MS;
+        timer_set(s->loop, &s->probe.timer, FIRST_MS);
+}
