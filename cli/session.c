@@ -100,6 +100,8 @@ static int run(struct cli *cli, const char *name) {
         else if (!cli->json) {
                 if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
                         cli_complain("timeout: the command was ended, the session goes on");
+                else if (result->kill_reason == HUTCH_KILLED_OUTPUT)
+                        cli_complain("the output reached its cap: the command was ended, the session goes on");
                 for (const char *const *notice = result->notices; notice && *notice; notice++)
                         if (isatty(STDERR_FILENO))
                                 cli_complain("note: %s", *notice);
