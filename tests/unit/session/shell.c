@@ -1,4 +1,4 @@
-/* What is said to the shell, and what of a dump is said back to it. Quoting is tried on the real sh and bash. */
+/* What a shell is given to read: words, variables, and what it said itself before. Quoting is tried on the real sh and bash. */
 #include "session/shell.h"
 
 #include <stdlib.h>
@@ -141,45 +141,11 @@ static void test_state(void **state) {
         free(text);
 }
 
-/* ---- the lines of a run ---- */
-
-static const struct run_row {
-        const char *name, *shell;
-        bool with_env;
-        long stdin_number;
-        const char *lines;
-} run_rows[] = {
-        {"bash", "/bin/bash", false, -1,
-         ". /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
-        {"bash elsewhere, with variables", "/opt/bin/bash", true, -1,
-         ". /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
-        {"bash with stdin", "/bin/bash", false, 4,
-         "{ builtin printf 'B7\\0' >&198; . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
-         "builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; unset __hutch_ret\n"},
-        {"a plain sh", "/bin/sh", false, -1,
-         ". /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
-         "printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&9; unset __hutch_ret\n"},
-};
-
-static void test_run(void **state) {
-        const struct run_row *row = *state;
-        struct buf b = {0};
-        char *text;
-
-        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->with_env, row->stdin_number);
-        text = taken(&b);
-        unit_same("lines", text, row->lines);
-        free(text);
-}
-
 int main(void) {
         unit_add_rows(quote_rows, test_quote);
         unit_add("every byte through sh", test_read_back, "sh");
         unit_add("every byte through bash", test_read_back, "bash");
         unit_add_rows(env_rows, test_env);
         unit_add_rows(state_rows, test_state);
-        unit_add_rows(run_rows, test_run);
         return unit_run("session/shell");
 }
