@@ -281,7 +281,8 @@ int cli_parse(int argc, char **argv, struct cli *cli) {
         for (int i = 1; i < argc; i++) {
                 const char *word = argv[i];
 
-                if (!strcmp(word, "--") && verb_taken && find(reviewing, COUNT(reviewing), cli->verb)) {
+                if (!strcmp(word, "--") && verb_taken && find(reviewing, COUNT(reviewing), cli->verb) &&
+                    strcmp(cli->verb, "session") != 0) {
                         while (++i < argc)
                                 argv[1 + n_paths++] = argv[i];
                         break;

@@ -100,6 +100,11 @@ static int run(struct cli *cli, const char *name) {
         else if (!cli->json) {
                 if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
                         cli_complain("timeout: the command was ended, the session goes on");
+                else if (result->kill_reason == HUTCH_KILLED_OUTPUT)
+                        cli_complain("the output reached its cap: the command was ended, the session goes on");
+                else if (result->killed && result->kill_reason != HUTCH_KILLED_CANCELLED)
+                        cli_complain("a limit ended the session's box: it was started again, with the state of the last "
+                                     "completed run");
                 for (const char *const *notice = result->notices; notice && *notice; notice++)
                         if (isatty(STDERR_FILENO))
                                 cli_complain("note: %s", *notice);

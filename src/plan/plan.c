@@ -211,9 +211,12 @@ static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_
         return r < 0 || !plan->cwd ? error_oom(err) : 0;
 }
 
-static void set_limits(struct plan *plan, const struct hutch_policy *policy, const struct cgroup_facts *groups) {
-        plan->timeout_ms = policy->limits[HUTCH_LIMIT_TIMEOUT_MS].value;
-        plan->output_cap = policy->limits[HUTCH_LIMIT_OUTPUT].value;
+static void set_limits(struct plan *plan, const struct plan_input *in) {
+        const struct hutch_policy *policy = in->policy;
+        const struct cgroup_facts *groups = &in->facts->cgroups;
+
+        plan->timeout_ms = in->request->timeout_ms ? in->request->timeout_ms : policy->limits[HUTCH_LIMIT_TIMEOUT_MS].value;
+        plan->output_cap = in->request->output_cap ? in->request->output_cap : policy->limits[HUTCH_LIMIT_OUTPUT].value;
         plan->truncate = policy->overflow == OVERFLOW_TRUNCATE;
         plan->memory = policy->limits[HUTCH_LIMIT_MEMORY].value;
         plan->cpu_percent = policy->limits[HUTCH_LIMIT_CPU_PERCENT].value;
@@ -252,7 +255,7 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
         /* From ABI 2 on: the first one forbids every rename across folders. Within a Landlock domain nobody can mount,
          * so nested boxes go without. */
         plan->landlock = in->isolated && in->facts->landlock_abi >= 2 && !plan->nested;
-        set_limits(plan, in->policy, &in->facts->cgroups);
+        set_limits(plan, in);
 
         r = check_copy_on_write(in, err);
         if (r >= 0)

@@ -4,6 +4,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -272,6 +273,14 @@ static void on_idle(void *data) {
                 timer_set(w->loop, &w->idle, w->idle_ms);
 }
 
+/* Who started the session is not waited for by who reads its output: `$(hutch session start)` ends. */
+static void let_streams_go(void) {
+        _cleanup_(closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        for (int i = 0; null >= 0 && i < 3; i++)
+                dup2(null, i);
+}
+
 static void keep(struct warden *w, const struct warden_keep *request, int fds[8]) {
         if (w->kept || fds[0] < 0)
                 return;
@@ -286,6 +295,7 @@ static void keep(struct warden *w, const struct warden_keep *request, int fds[8]
         w->idle = (struct timer){.fire = on_idle, .data = w};
         timer_set(w->loop, &w->idle, w->idle_ms);
         sessions_detach(w->sessions);
+        let_streams_go();
 }
 
 static void on_session_ended(void *user) {

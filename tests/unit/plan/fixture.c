@@ -273,6 +273,8 @@ int fixture_make(const struct fixture *f, struct made *ret, struct hutch_error *
                 .command = f->command,
                 .cwd = f->cwd,
                 .env = f->request_env,
+                .timeout_ms = f->request_timeout_ms,
+                .output_cap = f->request_cap,
         };
         ret->in = (struct plan_input){
                 .policy = ret->policy,
@@ -282,6 +284,8 @@ int fixture_make(const struct fixture *f, struct made *ret, struct hutch_error *
                 .offers = &ret->offers,
                 .backend = backend->name,
                 .isolated = backend->isolated,
+                .session = f->session,
+                .shell = f->shell,
         };
         return 0;
 }
@@ -440,6 +444,9 @@ const struct fixture golden_cases[] = {
         {"nested-as-root", {"allow-nested", "as=root"}},
         {"limits", {"timeout=30s", "output-cap=1M", "output-overflow=truncate"}},
         {"output-kill", {"output-cap=1M"}},
+        {"session", {"workspace=cow", "as=user"}, .session = true},
+        {"session-without-bash", {"workspace=none", "as=user"}, .session = true, .no_bash = true},
+        {"session-with-shell", {"workspace=none", "as=user"}, .session = true, .shell = "/opt/bin/bash"},
         {"all-limits", {"memory=1M", "cpu=50%", "cpu-time=10s", "pids=5", "disk=1G"}},
         {"limits-of-a-group-for-pids", {"pids=5"}},
         {"limits-without-groups", {"cpu-time=10s", "pids=5", "disk=1G"}, .no_cgroups = true},

@@ -25,6 +25,9 @@ struct fixture {
         const char *dir;        /* the current folder */
         const char *const *env; /* instead of the usual one */
         const char *const *argv, *command, *cwd, *const *request_env;
+        uint64_t request_timeout_ms, request_cap;
+        bool session;
+        const char *shell;
 };
 
 /* Everything that plan_make() is given, kept alive together. */

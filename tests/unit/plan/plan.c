@@ -23,6 +23,14 @@ static const struct refused_row {
          HUTCH_E_USAGE,
          "working directory 'src' must be an absolute path in the box",
          "plan"},
+        {{"a session without walls", {"isolation=none"}, .session = true},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "a session cannot be had with --isolation none",
+         "plan"},
+        {{"a session on an old kernel", .session = true, .no_mount_api = true},
+         HUTCH_E_BACKEND_UNAVAILABLE,
+         "a session needs the kernel's new mount calls (Linux 5.12)",
+         "plan"},
         {{"root without an id to run under", .root = true, .box_uid = (uid_t) -1, .dir = "/data"},
          HUTCH_E_BACKEND_UNAVAILABLE,
          "started by root, but no unprivileged id is mapped here that the box could run under: run hutch as an "
@@ -200,6 +208,16 @@ static void test_limits(void **state _unused_) {
         assert_true(plan->group && plan->memory_by_group);
 }
 
+static void test_limits_of_request(void **state _unused_) {
+        static const struct fixture f = {
+                "", {"timeout=1.5s", "output-cap=4K"}, .request_timeout_ms = 300, .request_cap = 10};
+        _cleanup_(plan_freep) struct plan *plan = NULL;
+
+        assert_int_equal(fixture_plan(&f, &plan, NULL), 0);
+        assert_int_equal(plan->timeout_ms, 300);
+        assert_int_equal(plan->output_cap, 10);
+}
+
 int main(void) {
         for (size_t i = 0; i < ARRAY_SIZE(refused_rows); i++) {
                 char name[128];
@@ -212,5 +230,6 @@ int main(void) {
         unit_add("the command's folder is there", test_folder_is_there, NULL);
         unit_add("pure", test_pure, NULL);
         unit_add("limits", test_limits, NULL);
+        unit_add("limits of the request", test_limits_of_request, NULL);
         return unit_run("plan/plan");
 }

@@ -1,4 +1,4 @@
-/* What is said to the shell, and what of a dump is said back to it. Quoting is tried on the real sh and bash. */
+/* What a shell is given to read: words, variables, and what it said itself before. Quoting is tried on the real sh and bash. */
 #include "session/shell.h"
 
 #include <stdlib.h>
@@ -176,10 +176,10 @@ static void test_run(void **state) {
 
 int main(void) {
         unit_add_rows(quote_rows, test_quote);
+        unit_add_rows(run_rows, test_run);
         unit_add("every byte through sh", test_read_back, "sh");
         unit_add("every byte through bash", test_read_back, "bash");
         unit_add_rows(env_rows, test_env);
         unit_add_rows(state_rows, test_state);
-        unit_add_rows(run_rows, test_run);
         return unit_run("session/shell");
 }
