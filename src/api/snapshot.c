@@ -4,6 +4,7 @@
 
 #include "../base/strv.h"
 #include "../layer/snapshot.h"
+#include "../session/shell.h"
 #include "api.h"
 
 extern char **environ;
@@ -69,6 +70,15 @@ static int know_state(hutch_box *box, bool alone, struct client_state *ret, stru
                          ret->others == 1 ? " runs" : "es run", ret->names);
 }
 
+/* Secrets stay behind. */
+static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const struct client_state *known,
+                     struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf text = {0};
+
+        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
+        return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
+}
+
 static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
         _cleanup_(client_state_done) struct client_state known = {0};
         struct hutch_error later;
@@ -84,7 +94,7 @@ static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct 
         if (r >= 0)
                 r = snapshot_make(box->layers, NULL, ret, err);
         if (r >= 0)
-                r = snapshot_put_shell(*ret, known.state, known.state_len, err);
+                r = put_shell(box, *ret, &known, err);
         resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
         return r < 0 ? r : resumed;
 }

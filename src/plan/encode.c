@@ -48,6 +48,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->env_origins);
         wire_put_strv(b, p->search);
         wire_put_strv(b, p->notices);
+        wire_put_strv(b, p->env_block);
         wire_put_u64(b, p->timeout_ms);
         wire_put_u64(b, p->output_cap);
         wire_put_u32(b, p->n_layers);
@@ -161,6 +162,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->env_origins = wire_get_strv(&r);
         p->search = wire_get_strv(&r);
         p->notices = wire_get_strv(&r);
+        p->env_block = wire_get_strv(&r);
         p->timeout_ms = wire_get_u64(&r);
         p->output_cap = wire_get_u64(&r);
         p->n_layers = wire_get_u32(&r);

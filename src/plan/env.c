@@ -51,6 +51,9 @@ static int set(struct plan *plan, const char *name, const char *value, const cha
 static int pass(struct plan *plan, const struct survey *survey, const char *name, const char *origin) {
         const char *value = strv_find_assignment(survey->env, name);
 
+        for (char **one = plan->env_block; one && *one; one++)
+                if (streq(*one, name)) /* a block always wins over a pass */
+                        return 0;
         return value ? set(plan, name, value, origin) : 0;
 }
 
@@ -204,7 +207,9 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 
-        r = add_defaults(plan, in);
+        r = strv_copy(in->policy->env_block, &plan->env_block);
+        if (r >= 0)
+                r = add_defaults(plan, in);
         if (r >= 0)
                 r = apply_rules(plan, in);
         if (r >= 0)

@@ -29,6 +29,7 @@ void plan_free(struct plan *plan) {
         strv_free(plan->env_origins);
         strv_free(plan->search);
         strv_free(plan->notices);
+        strv_free(plan->env_block);
         free(plan->cwd);
         free(plan);
 }

@@ -70,6 +70,7 @@ struct plan {
         bool ephemeral; /* layers in memory, gone with the box */
         bool session;   /* argv is a shell that stays, and is served commands; see src/session */
         char **notices;
+        char **env_block; /* of a session: variables that its snapshots leave out */
 };
 
 struct plan_input {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "../base/strv.h"
 #include "../base/io.h"
 #include "../base/parse.h"
 #include "../base/text.h"
@@ -153,6 +154,14 @@ static int set_env(struct hutch_policy *p, const struct option *o _unused_, cons
         return add_assignment(p, value, "--env", err);
 }
 
+static int set_env_block(struct hutch_policy *p, const struct option *o _unused_, const char *value,
+                         struct hutch_error *err) {
+        if (!value[0] || strchr(value, '='))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "--env-block '%s': the name of a variable is wanted",
+                                 value);
+        return strv_push(&p->env_block, value) < 0 ? error_oom(err) : 0;
+}
+
 /* One NAME=VALUE or NAME a line, `#` comments, blank lines; values are taken as they stand, quotes included. The file
  * is the one thing of the host that a loader reads. */
 static int set_env_file(struct hutch_policy *p, const struct option *o _unused_, const char *value,
@@ -261,6 +270,7 @@ static const struct option options[] = {
         {"output-cap", 0, "a size (1M)", "limit stdout and stderr together", set_limit, HUTCH_LIMIT_OUTPUT},
         {"output-overflow", 0, "kill|truncate", "what happens at the cap", set_overflow, 0},
         {"env", 0, "K=V or K", "set a variable, or pass the caller's", set_env, 0},
+        {"env-block", 0, "K", "never pass a variable, nor keep it in snapshots of a session", set_env_block, 0},
         {"env-file", 0, "FILE", "set the variables of a file", set_env_file, 0},
         {"allow-degraded", 0, NULL, "accept less than was asked for where this host cannot enforce it", set_flag,
          FLAG_ALLOW_DEGRADED},

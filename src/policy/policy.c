@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "../base/path.h"
+#include "../base/strv.h"
 
 static const char *const access_names[] = {"ro", "rw", "cow", "hide", "tmpfs", "dev"};
 static const char *const workspace_names[] = {"none", "ro", "rw", "cow"};
@@ -62,6 +63,7 @@ void policy_free(struct hutch_policy *p) {
                 free(p->env[i].origin);
         }
         free(p->env);
+        strv_free(p->env_block);
         for (size_t i = 0; i < p->n_hosts; i++)
                 free(p->hosts[i].host);
         free(p->hosts);
@@ -105,6 +107,8 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                                     NULL);
         for (size_t i = 0; r >= 0 && i < p->n_env; i++)
                 r = policy_add_env(copy, p->env[i].name, p->env[i].value, p->env[i].origin, NULL);
+        if (r >= 0)
+                r = strv_copy(p->env_block, &copy->env_block);
         for (size_t i = 0; r >= 0 && i < p->n_hosts; i++)
                 r = policy_add_host(copy, p->hosts[i].host, p->hosts[i].port, NULL);
         if (r < 0)
@@ -114,6 +118,7 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
 }
 
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err) {
+        p->cow_system = COW_SYSTEM_NO;
         switch (preset) {
         case HUTCH_PRESET_API:
                 p->workspace = HUTCH_WORKSPACE_NONE;
@@ -124,6 +129,7 @@ int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct h
                 p->identity = HUTCH_AS_HOST;
                 break;
         case HUTCH_PRESET_SESSION:
+                p->cow_system = COW_SYSTEM_TRY;
                 p->workspace = HUTCH_WORKSPACE_COW;
                 p->identity = HUTCH_AS_USER;
                 break;

@@ -56,6 +56,7 @@ struct hutch_policy {
         enum overflow overflow;
         struct env_rule *env;
         size_t n_env;
+        char **env_block; /* names that are not passed on, and do not travel with snapshots */
         bool allow_degraded, strict, allow_nested, ephemeral;
 
         /* Relative paths are seen from here, "~" from home: filled by whoever makes the policy, never by looking. */

@@ -2,6 +2,7 @@
  * the answer. The number in it tells an answer from one that came too late. */
 #include "shell.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "../base/macro.h"
@@ -103,6 +104,42 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                               is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
                 }
                 if (!own)
+                        buf_put(b, at, (size_t) (next - at));
+                at = next;
+        }
+}
+
+/* The name that a line of a dump declares or assigns, if it does. */
+static const char *declared(const char *line, size_t len, size_t *ret_len) {
+        static const char *const before[] = {"declare -", "export "};
+        const char *name = line, *end = line + len;
+
+        for (size_t i = 0; i < ARRAY_SIZE(before); i++)
+                if (len > strlen(before[i]) && !memcmp(line, before[i], strlen(before[i]))) {
+                        name = memchr(line + strlen(before[i]) - (i == 1), ' ', len - strlen(before[i]) + (i == 1));
+                        if (!name || (i == 0 && line[9] == 'f'))
+                                return NULL;
+                        name++;
+                }
+        for (*ret_len = 0; name + *ret_len < end && (name[*ret_len] == '_' || isalnum((unsigned char) name[*ret_len]));)
+                ++*ret_len;
+        return *ret_len > 0 && (name + *ret_len == end || name[*ret_len] == '=' || name[*ret_len] == '\n') ? name : NULL;
+}
+
+void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names) {
+        bool dropping = false; /* a value may have several lines */
+
+        for (const char *at = state, *end = state + len; at < end;) {
+                const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
+                size_t n = 0;
+                const char *name = declared(at, (size_t) (next - at), &n);
+
+                if (name || !memcmp(at, "builtin ", end - at < 8 ? (size_t) (end - at) : 8)) {
+                        dropping = false;
+                        for (char *const *one = names; name && one && *one; one++)
+                                dropping = dropping || (strlen(*one) == n && !memcmp(*one, name, n));
+                }
+                if (!dropping)
                         buf_put(b, at, (size_t) (next - at));
                 at = next;
         }

@@ -29,5 +29,8 @@ void shell_put_quoted(struct buf *b, const char *text, size_t len);
 /* The text "env": assignments in front of the text "run". */
 void shell_put_env(struct buf *b, const char *env, size_t len);
 
+/* A dump without the variables of these names. */
+void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names);
+
 /* A dump as a new shell can read it: without what only the old one could be. */
 void shell_put_state(struct buf *b, const char *dump, size_t len);
