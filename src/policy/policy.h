@@ -57,6 +57,7 @@ struct hutch_policy {
         struct env_rule *env;
         size_t n_env;
         bool allow_degraded, strict, allow_nested, ephemeral;
+        bool track; /* what is written directly */
 
         /* Relative paths are seen from here, "~" from home: filled by whoever makes the policy, never by looking. */
         char *base_dir, *home;
