@@ -1,9 +1,11 @@
 # bash completion for hutch. Stands alone; where bash-completion is loaded, the command's own completion is used behind it.
 
-_hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
+_hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --track --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
         --allow-nested --box --cmd --stdin --json --result --capture --help --version'
-_hutch_diff_options='--box --dir --stat --name-only --help'
+_hutch_diff_options='--box --dir --stat --name-only --json --help'
+_hutch_export_options='--box --dir --help'
+_hutch_import_options='--dir --max-size --max-entries --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
 _hutch_snapshot_options='--box --dir --list --remove --help'
@@ -44,7 +46,7 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --remove)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --max-size | --max-entries | --remove)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -62,11 +64,11 @@ _hutch() {
                         done
                         ;;
                 -*) ;;
-                run | explain | doctor | boxes | diff | apply | discard | snapshot | restore | fork)
+                run | explain | doctor | boxes | diff | apply | discard | snapshot | restore | fork | export | import)
                         [ -n "$verb" ] && break
                         verb=$word
                         ;;
-                *) [[ $verb == @(diff|apply|discard|snapshot|restore|fork) ]] || break ;;
+                *) [[ $verb == @(diff|apply|discard|snapshot|restore|fork|export|import) ]] || break ;;
                 esac
         done
         if [ "$verb" = doctor ]; then
@@ -78,12 +80,14 @@ _hutch() {
                 elif [ "$verb" = restore ]; then
                         _hutch_value --remove "$cur" # a snapshot, too
                 fi
-        elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
+        elif [[ $verb == @(boxes|diff|apply|discard|export|import) ]]; then
                 case $verb in
                 boxes) word='--help' ;;
                 diff) word=$_hutch_diff_options ;;
                 apply) word=$_hutch_apply_options ;;
                 discard) word=$_hutch_discard_options ;;
+                export) word=$_hutch_export_options ;;
+                import) word=$_hutch_import_options ;;
                 esac
                 if [[ $cur == -* ]]; then
                         mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
@@ -101,7 +105,7 @@ _hutch() {
         elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
         elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
-                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard snapshot restore fork doctor' -- "$cur"; compgen -c -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W 'run explain boxes diff apply discard snapshot restore fork export import doctor' -- "$cur"; compgen -c -- "$cur")
         else
                 mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

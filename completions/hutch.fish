@@ -5,7 +5,7 @@ function __fish_hutch_where
     set -l words (commandline -opc)
     set -l takes_value -d --dir --workspace --ro --rw --cow --hide --tmpfs --dev --as --net --allow-host --isolation --timeout \
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file -c --cmd --stdin --result \
-        --box --older-than --remove
+        --box --older-than --remove --max-size --max-entries
     set -l verb ''
     set -l i 2
     while test $i -le (count $words)
@@ -17,9 +17,9 @@ function __fish_hutch_where
         else if contains -- $word $takes_value
             set i (math $i + 2)
             continue
-        else if test -z "$verb"; and contains -- $word run explain boxes diff apply discard snapshot restore fork doctor
+        else if test -z "$verb"; and contains -- $word run explain boxes diff apply discard snapshot restore fork export import doctor
             set verb $word
-        else if contains -- "$verb" boxes diff apply discard snapshot restore fork # their words are paths
+        else if contains -- "$verb" boxes diff apply discard snapshot restore fork export import # their words are paths
         else if not string match -q -- '-*' $word
             break
         end
@@ -42,11 +42,11 @@ function __fish_hutch_at
     end
     switch "$argv[1]"
         case options
-            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork
+            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork export import
         case verb
             test -z "$where[2]"
         case command
-            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork
+            not contains -- "$where[2]" doctor boxes diff apply discard snapshot restore fork export import
         case '*'
             contains -- "$where[2]" $argv
     end
@@ -78,22 +78,27 @@ complete -c hutch -n '__fish_hutch_at verb' -a discard -d 'drop changes'
 complete -c hutch -n '__fish_hutch_at verb' -a snapshot -d 'keep the state of a box'
 complete -c hutch -n '__fish_hutch_at verb' -a restore -d 'go back to a snapshot'
 complete -c hutch -n '__fish_hutch_at verb' -a fork -d 'branch another box off'
+complete -c hutch -n '__fish_hutch_at verb' -a export -d 'write a box to a file'
+complete -c hutch -n '__fish_hutch_at verb' -a import -d 'make a box of a file'
 complete -c hutch -n '__fish_hutch_at verb' -a doctor -d 'what this host can enforce'
 complete -c hutch -n '__fish_hutch_at command' -a '(__fish_hutch_commands)'
 complete -c hutch -n 'not __fish_hutch_at options' -a '(__fish_hutch_rest)'
 complete -c hutch -n '__fish_hutch_at doctor' -l json -d 'print for programs'
 complete -c hutch -n '__fish_hutch_at doctor' -s h -l help -d 'show the options'
-complete -c hutch -n '__fish_hutch_at diff apply discard' -F
-complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
-complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
+complete -c hutch -n '__fish_hutch_at diff apply discard export import' -F
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export import' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
 complete -c hutch -n '__fish_hutch_at diff' -l stat -d 'one line a change'
 complete -c hutch -n '__fish_hutch_at diff' -l name-only -d 'paths alone'
+complete -c hutch -n '__fish_hutch_at diff' -l json -d 'print for programs'
+complete -c hutch -n '__fish_hutch_at import' -l max-size -x -d 'the most bytes it may hold'
+complete -c hutch -n '__fish_hutch_at import' -l max-entries -x -d 'the most entries it may hold'
 complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names and files that the host changed since'
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
 complete -c hutch -n '__fish_hutch_at snapshot' -l list -d 'list all of them'
 complete -c hutch -n '__fish_hutch_at snapshot' -l remove -x -a "(hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'remove one'
 complete -c hutch -n '__fish_hutch_at restore' -a '(__fish_hutch_snapshots)' -d snapshot
-complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork' -s h -l help -d 'show the options'
+complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork export import' -s h -l help -d 'show the options'
 
 set -l at __fish_hutch_at options
 complete -c hutch -n "$at" -s d -l dir -x -a '(__fish_complete_directories)' -d 'the workspace'
@@ -102,6 +107,7 @@ complete -c hutch -n "$at" -l workspace -x -a 'rw ro cow none' -d 'how the works
 complete -c hutch -n "$at" -l ro -r -F -d 'attach a further path read-only'
 complete -c hutch -n "$at" -l rw -r -F -d 'attach a further path read-write'
 complete -c hutch -n "$at" -l cow -r -F -d 'attach a further path copy-on-write'
+complete -c hutch -n "$at" -l track -d 'tell what a run changed in a workspace that it writes directly'
 complete -c hutch -n "$at" -l ephemeral -d 'keep copy-on-write changes in memory, gone with the box'
 complete -c hutch -n "$at" -l hide -r -F -d 'mask a path'
 complete -c hutch -n "$at" -l tmpfs -x -a '(__fish_complete_directories)' -d 'put an empty writable folder there'
