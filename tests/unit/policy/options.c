@@ -213,6 +213,7 @@ static const struct option_row {
         {"allow-nested", NULL, "allow-nested; "},
         {"ephemeral", NULL, "ephemeral; "},
         {"track", NULL, "track; "},
+        {"track", "x", NULL, HUTCH_E_USAGE, "--track takes no value"},
         {"ephemeral", "x", NULL, HUTCH_E_USAGE, "--ephemeral takes no value"},
         {"allow-nested", "x", NULL, HUTCH_E_USAGE, "--allow-nested takes no value"},
 
