@@ -29,7 +29,7 @@ int cli_export(struct cli *cli) {
                 hutch_review_close(review);
         }
         if (r < 0)
-                cli_complain("export: %s", err.message);
+                cli_complain("%s: %s", cli->verb, err.message);
         else if (left_out)
                 cli_complain("export: %llu left out: FIFOs, sockets, or names too deep", (unsigned long long) left_out);
         return r < 0 ? EXIT_HUTCH : 0;
@@ -44,7 +44,7 @@ int cli_import(struct cli *cli) {
         if (!file)
                 return EXIT_HUTCH;
         if (cli->max_size && hutch_parse_size(cli->max_size, &options.max_bytes, &err) < 0) {
-                cli_complain("--max-size: %s", err.message);
+                cli_complain("--max-size: '%s' is not a size (256M, 2G)", cli->max_size);
                 return EXIT_HUTCH;
         }
         if (cli->max_entries) {
@@ -57,7 +57,7 @@ int cli_import(struct cli *cli) {
                 }
         }
         if (hutch_import(file, &options, &id, &err) < 0) {
-                cli_complain("import: %s", err.message);
+                cli_complain("%s: %s", cli->verb, err.message);
                 return EXIT_HUTCH;
         }
         printf("imported as box %s: `hutch diff` shows, `hutch apply` takes, `hutch discard` drops its changes\n", id);

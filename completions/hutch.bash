@@ -1,13 +1,15 @@
 # bash completion for hutch. Stands alone; where bash-completion is loaded, the command's own completion is used behind it.
 
-_hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
+_hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --track --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
-        --allow-nested --cmd --stdin --json --result --capture --help --version'
+        --allow-nested --box --cmd --stdin --json --result --capture --help --version'
 _hutch_shell_options='--shell'
 _hutch_start_options='--shell --idle-timeout'
 _hutch_session_run_options='--cmd --timeout --output-cap --env --stdin --json --help'
 _hutch_stop_options='--discard --help'
-_hutch_diff_options='--box --dir --stat --name-only --help'
+_hutch_diff_options='--box --dir --stat --name-only --json --help'
+_hutch_export_options='--box --dir --help'
+_hutch_import_options='--dir --max-size --max-entries --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
 _hutch_snapshot_options='--box --dir --list --remove --help'
@@ -72,7 +74,7 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --shell | --idle-timeout)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --max-size | --max-entries | --remove | --shell | --idle-timeout | --env-block | --session)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -90,7 +92,7 @@ _hutch() {
                         done
                         ;;
                 -*) ;;
-                run | explain | shell | session | doctor | boxes | diff | apply | discard)
+                run | explain | shell | session | doctor | boxes | diff | apply | discard | snapshot | restore | fork | export | import)
                         if [ "$verb" = session ]; then
                                 words+=("$word")
                         elif [ -n "$verb" ]; then
@@ -100,7 +102,7 @@ _hutch() {
                         fi
                         ;;
                 *)
-                        [[ $verb == @(session|diff|apply|discard) ]] || break
+                        [[ $verb == @(session|diff|apply|discard|snapshot|restore|fork|export|import) ]] || break
                         words+=("$word")
                         ;;
                 esac
@@ -111,12 +113,21 @@ _hutch() {
                 _hutch_session "$cur" "${words[@]}"
         elif [ "$verb" = shell ]; then
                 mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--cmd /} $_hutch_shell_options" -- "$cur")
-        elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
+        elif [[ $verb == @(snapshot|restore|fork) ]]; then
+                [ "$verb" = snapshot ] && word=$_hutch_snapshot_options || word=$_hutch_restore_options
+                if [[ $cur == -* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
+                elif [ "$verb" = restore ]; then
+                        _hutch_value --remove "$cur" # a snapshot, too
+                fi
+        elif [[ $verb == @(boxes|diff|apply|discard|export|import) ]]; then
                 case $verb in
                 boxes) word='--help' ;;
                 diff) word=$_hutch_diff_options ;;
                 apply) word=$_hutch_apply_options ;;
                 discard) word=$_hutch_discard_options ;;
+                export) word=$_hutch_export_options ;;
+                import) word=$_hutch_import_options ;;
                 esac
                 if [[ $cur == -* ]]; then
                         mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
@@ -134,7 +145,7 @@ _hutch() {
         elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
         elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
-                mapfile -t COMPREPLY < <(compgen -W 'run explain shell session boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W 'run explain shell session boxes diff apply discard snapshot restore fork export import doctor' -- "$cur"; compgen -c -- "$cur")
         else
                 mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

@@ -274,8 +274,8 @@ typedef struct hutch_result {
         const hutch_denial *denials;
         size_t n_denials;
         const char *const *notices; /* NULL-terminated */
-        /* What the run changed in copy-on-write folders, as the box sees it, NULL-terminated; all NULL where nobody
-         * tracked. */
+        /* What this run changed in copy-on-write folders, or with the option `track` in the workspace, as the box sees it,
+         * NULL-terminated; all NULL where nobody tracked. */
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
@@ -403,6 +403,10 @@ HUTCH_EXPORT int hutch_boxes(void (*see)(void *user, const hutch_box_info *info)
 HUTCH_EXPORT int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err);
 HUTCH_EXPORT void hutch_review_close(hutch_review *review);
 HUTCH_EXPORT const char *hutch_review_id(const hutch_review *review);
+
+/* The same of an open box, between its runs, since the beginning: to look at and to export; apply and discard want it
+ * closed. Closed before the box is. */
+HUTCH_EXPORT int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err);
 
 /* The changes, by index from 0, sorted by path; false past the last. */
 HUTCH_EXPORT bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret);

@@ -6,7 +6,6 @@
  * would have written it ends the import. A box that was not imported whole is removed. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -171,10 +170,12 @@ static int next(struct import *in) {
                 in->entries++;
         if (in->bytes > in->most_bytes)
                 return error_set(in->err, HUTCH_E_POLICY_REFUSED, EFBIG,
-                                 "it holds more than %" PRIu64 " bytes: --max-size allows more", in->most_bytes);
+                                 "it holds more than %llu bytes: --max-size allows more",
+                                 (unsigned long long) in->most_bytes);
         if (in->entries > in->most_entries)
                 return error_set(in->err, HUTCH_E_POLICY_REFUSED, EFBIG,
-                                 "it holds more than %" PRIu64 " entries: --max-entries allows more", in->most_entries);
+                                 "it holds more than %llu entries: --max-entries allows more",
+                                 (unsigned long long) in->most_entries);
         return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "../supervise/foreground.h"
 #include "../warden/client.h"
 #include "api.h"
+#include "track.h"
 
 extern char **environ;
 
@@ -272,18 +273,23 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         struct hutch_error local = {0};
         struct outcome outcome = {0};
         struct buf output[3] = {0};
+        _cleanup_(tracking_done) struct tracking tracking = TRACKING_EMPTY;
         struct tracked tracked = {0};
         int r;
 
         request_read(request, &known);
         box_enter(box);
         pthread_mutex_lock(&box->queue);
-        r = run_queued(box, &known, &made, output, &outcome, &local);
+        r = tracking_begin(box, &tracking, &local);
+        if (r >= 0)
+                r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
         if (r >= 0 && made && box_hint_at_network(box, plan, &outcome) < 0)
                 r = error_oom(&local);
         if (r >= 0 && plan && !known.no_changes)
                 r = layers_track(box, plan, &tracked, &local);
+        if (r >= 0 && plan && !known.no_changes)
+                r = tracking_end(&tracking, box, plan, &tracked, &local);
         else if (!box->session)
                 layers_forget(box);
         pthread_mutex_unlock(&box->queue);

@@ -18,7 +18,8 @@ void hutch_review_close(hutch_review *review) {
         if (!review)
                 return;
         changes_done(&review->changes);
-        layer_free(review->box);
+        if (!review->borrowed)
+                layer_free(review->box);
         free(review);
 }
 
@@ -158,13 +159,45 @@ static int sweep_if_empty(hutch_review *review, struct hutch_error *err) {
         return r;
 }
 
+static int check_borrowed(const hutch_review *review, struct hutch_error *err) {
+        return review->borrowed
+                       ? error_set(err, HUTCH_E_USAGE, EBUSY, "box %s is open: close it first", review->box->meta.id)
+                       : 0;
+}
+
+int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err) {
+        hutch_review *review;
+        int r;
+
+        if (pthread_mutex_trylock(&box->queue) != 0)
+                return error_set(err, HUTCH_E_USAGE, EBUSY, "something runs in this box");
+        review = calloc(1, sizeof(*review));
+        r = !review       ? error_oom(err)
+            : box->layers ? 0
+                          : error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "the box has no copy-on-write changes");
+        if (r >= 0) {
+                review->box = box->layers;
+                review->borrowed = true;
+                r = changes_read(review->box, &review->changes, err);
+        }
+        pthread_mutex_unlock(&box->queue);
+        if (r < 0) {
+                free(review);
+                return r;
+        }
+        *ret = review;
+        return 0;
+}
+
 int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
                        void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                    const char *reason),
                        void *user, hutch_error *err) {
         const struct changes *all = &review->changes;
-        int r = choice_check(all, paths, err);
+        int r = check_borrowed(review, err);
 
+        if (r >= 0)
+                r = choice_check(all, paths, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 struct telling telling = {.all = all, .layer = i, .see = see, .user = user};
                 const struct apply_options options = {
@@ -182,8 +215,10 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
 
 int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err) {
         const struct changes *all = &review->changes;
-        int r = choice_check(all, paths, err);
+        int r = check_borrowed(review, err);
 
+        if (r >= 0)
+                r = choice_check(all, paths, err);
         if (r >= 0 && !paths)
                 return layer_remove(review->box, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {

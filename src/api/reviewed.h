@@ -6,6 +6,7 @@
 struct hutch_review {
         struct layer_box *box;
         struct changes changes;
+        bool borrowed; /* the box is an open one, which only looks */
 };
 
 /* One change as a diff; an enum diff_form, or -errno. */

@@ -218,7 +218,7 @@ static int set_allow_host(struct hutch_policy *p, const struct option *o _unused
         return policy_add_host(p, host, (uint16_t) port, err);
 }
 
-enum { FLAG_SAME_PATH, FLAG_ALLOW_DEGRADED, FLAG_STRICT, FLAG_ALLOW_NESTED, FLAG_EPHEMERAL };
+enum { FLAG_SAME_PATH, FLAG_ALLOW_DEGRADED, FLAG_STRICT, FLAG_ALLOW_NESTED, FLAG_EPHEMERAL, FLAG_TRACK };
 
 static int set_flag(struct hutch_policy *p, const struct option *o, const char *value _unused_,
                     struct hutch_error *err _unused_) {
@@ -238,6 +238,9 @@ static int set_flag(struct hutch_policy *p, const struct option *o, const char *
         case FLAG_EPHEMERAL:
                 p->ephemeral = true;
                 break;
+        case FLAG_TRACK:
+                p->track = true;
+                break;
         default:
                 break;
         }
@@ -254,6 +257,7 @@ static const struct option options[] = {
         {"cow", 0, "PATH[:DEST]",
          "attach a further path copy-on-write; /: write wherever root could, keep nothing of it", set_path, HUTCH_COW},
         {"ephemeral", 0, NULL, "keep copy-on-write changes in memory, gone with the box", set_flag, FLAG_EPHEMERAL},
+        {"track", 0, NULL, "tell what a run changed in a workspace that it writes directly", set_flag, FLAG_TRACK},
         {"hide", 0, "PATH", "mask a path", set_path, HUTCH_HIDE},
         {"tmpfs", 0, "PATH", "put an empty writable folder there", set_path, HUTCH_TMPFS},
         {"dev", 0, "PATH", "attach a device node", set_path, HUTCH_DEVICE},

@@ -99,6 +99,7 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
         copy->strict = p->strict;
         copy->allow_nested = p->allow_nested;
         copy->ephemeral = p->ephemeral;
+        copy->track = p->track;
         r = policy_set_string(&copy->isolation, p->isolation, NULL);
         if (r >= 0 && p->workspace_dir)
                 r = policy_set_string(&copy->workspace_dir, p->workspace_dir, NULL);

@@ -58,6 +58,7 @@ struct hutch_policy {
         size_t n_env;
         char **env_block; /* names that are not passed on, and do not travel with snapshots */
         bool allow_degraded, strict, allow_nested, ephemeral;
+        bool track; /* what is written directly */
 
         /* Relative paths are seen from here, "~" from home: filled by whoever makes the policy, never by looking. */
         char *base_dir, *home;

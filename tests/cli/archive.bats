@@ -81,6 +81,21 @@ everything() {
         agree
 }
 
+@test "an imported box can be run on" {
+        cow 'echo one >n; rm src/main.c'
+        hutch export "$T/x.tar.zst" >/dev/null
+        hutch discard
+        id=$(hutch import "$T/x.tar.zst" | sed 's/imported as box \(.*\): .*/\1/')
+        run hutch run --box "$id" -c 'cat n; ls src; echo two >>n; echo more >m'
+        [ "$status" -eq 0 ] && [ "${lines[0]}" = one ] && [[ $output != *main.c* ]] || differs "$output"
+        run hutch diff --name-only
+        [ "$output" = $'m\nn\nsrc/main.c' ] || differs "$output"
+        reviews 0 "3 applied" apply
+        [ "$(cat n)" = $'one\ntwo' ] && [ ! -e src/main.c ] || differs "$(cat n)"
+        traceless
+        agree
+}
+
 # make NAME PYTHON: an archive from another hand. `box` is a fitting hutch-box, add() adds an entry.
 make() {
         python3 - "$T" "$1" "$2" <<'E'

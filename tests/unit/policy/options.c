@@ -33,6 +33,8 @@ static char *show(const struct hutch_policy *p) {
                 buf_puts(&b, "strict; ");
         if (p->ephemeral)
                 buf_puts(&b, "ephemeral; ");
+        if (p->track)
+                buf_puts(&b, "track; ");
         if (p->allow_nested)
                 buf_puts(&b, "allow-nested; ");
         if (p->cow_system)
@@ -210,6 +212,8 @@ static const struct option_row {
         {"strict", "x", NULL, HUTCH_E_USAGE, "--strict takes no value"},
         {"allow-nested", NULL, "allow-nested; "},
         {"ephemeral", NULL, "ephemeral; "},
+        {"track", NULL, "track; "},
+        {"track", "x", NULL, HUTCH_E_USAGE, "--track takes no value"},
         {"ephemeral", "x", NULL, HUTCH_E_USAGE, "--ephemeral takes no value"},
         {"allow-nested", "x", NULL, HUTCH_E_USAGE, "--allow-nested takes no value"},
 

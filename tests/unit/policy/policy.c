@@ -80,6 +80,7 @@ static void test_copy(void **state _unused_) {
                 {"strict", NULL},
                 {"allow-nested", NULL},
                 {"ephemeral", NULL},
+                {"track", NULL},
         };
         _cleanup_(policy_freep) struct hutch_policy *p = fresh(), *copy = NULL;
 
@@ -92,7 +93,7 @@ static void test_copy(void **state _unused_) {
         unit_same("home", copy->home, "/home/ann");
         unit_same("isolation", copy->isolation, "none");
         assert_true(copy->same_path && copy->isolation_asked && copy->network_asked && copy->allow_degraded &&
-                    copy->strict && copy->allow_nested && copy->limits_best_effort && copy->ephemeral);
+                    copy->strict && copy->allow_nested && copy->limits_best_effort && copy->ephemeral && copy->track);
         assert_int_equal(copy->workspace, HUTCH_WORKSPACE_RO);
         assert_int_equal(copy->identity, HUTCH_AS_ROOT);
         assert_int_equal(copy->network, HUTCH_NET_ALLOWLIST);

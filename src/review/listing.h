@@ -1,0 +1,33 @@
+/* A listing of a folder that is written directly, for telling afterwards what changed in it where there is no layer.
+ *
+ * Every name is taken down with its inode, type, mode, size and times, and every file with a hash of what it holds: the
+ * cost grows with the folder. Afterwards a file is read again only where one of these differs (a program can set the
+ * mtime, but not the ctime), and what was touched and is equal is no change. Other file systems mounted in the folder,
+ * and what lies too deep for a path, are not looked at. */
+#pragma once
+
+#include <time.h>
+
+#include "../base/hash.h"
+#include "review.h"
+
+struct listed {
+        char *path;
+        mode_t mode;
+        uint64_t size, ino;
+        struct timespec mtime, ctime;
+        uint8_t hash[HASH_SIZE];
+        bool is_hashed; /* a file or link that could be read */
+};
+
+struct listing {
+        struct listed *items; /* sorted by path */
+        size_t n, room;
+        struct timespec taken;
+};
+
+int listing_take(int folder, struct listing *ret, struct hutch_error *err);
+void listing_done(struct listing *listing);
+
+/* What differs now. Of each change only path, kind and modes are told. */
+int listing_compare(int folder, const struct listing *before, struct change_list *ret, struct hutch_error *err);
