@@ -12,13 +12,27 @@ wanted=(
         'started by root:'                                                                           # shows
         'the box cannot reopen a host file'                                                          # streams
         'rules inside the workspace hold' 'mounts below a granted path'                              # paths
-        'no new mount API$' 'every namespace is' 'a box in a box'                                    # hosts
+        'no new mount API"' 'every namespace is' 'a box in a box'                                    # hosts
         'kill -9 of hutch while'                                                                     # ends
         'rm, new, sed' '--ephemeral leaves nothing' 'copy-on-write by the old mount API'             # cow
 )
-filter=$(IFS='|'; echo "^(${wanted[*]})")
-# One that was renamed would be gone without a word.
-for name in "${wanted[@]}"; do
-        grep -qhE "^@test \"${name/%\$/\"}" "$HUTCH_SRC"/tests/cli/*.bats || { echo "not ok - tests/vm/cli.sh: no test is called '$name'"; exit 1; }
+# bats reads every test of a file before it runs one, a minute's work here: so these get files of their own.
+mkdir "$HUTCH_TMP/cli" && cp "$HUTCH_SRC"/tests/cli/*.bash "$HUTCH_TMP/cli" || exit 1
+names=$(printf '%s\n' "${wanted[@]}")
+for file in shows streams paths hosts ends cow; do
+        awk -v names="$names" '
+                BEGIN { n = split(names, wanted, "\n") }
+                /^@test "/ {
+                        name = substr($0, 8)
+                        drop = 1
+                        for (i = 1; i <= n; i++)
+                                if (index(name, wanted[i]) == 1) drop = 0
+                        if ($0 ~ /}$/) { if (!drop) print; drop = 0; next } # all of it on this line
+                }
+                !drop { print }
+                /^}$/ { drop = 0 }' "$HUTCH_SRC/tests/cli/$file.bats" >"$HUTCH_TMP/cli/$file.bats"
 done
-cd "$HUTCH_SRC/tests/cli" && exec ./run --filter "$filter" shows.bats streams.bats paths.bats hosts.bats ends.bats cow.bats
+# One that was renamed would be gone without a word.
+found=$(cat "$HUTCH_TMP"/cli/*.bats | grep -c '^@test ')
+[ "$found" -eq ${#wanted[@]} ] || { echo "not ok - tests/vm/cli.sh finds $found of ${#wanted[@]} tests"; exit 1; }
+exec "$HUTCH_SRC/tests/cli/run" "$HUTCH_TMP"/cli/*.bats

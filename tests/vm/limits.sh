@@ -131,7 +131,8 @@ check "spinner with --cpu 50%: the result says that it waited" grep -qE 'the box
 if all; then
         measured "two spinners with --cpu 50%: part of two seconds, in per cent" 40 60 stdout --cpu 50% -- perl -e "$spin" 1
 fi
-measured "spinner without --cpu: part of two seconds, in per cent" 75 105 stdout --memory 64M -- perl -e "$spin" 0
+# The control: more than the limit would have given it, whatever else this machine and the one below do.
+measured "spinner without --cpu: part of two seconds, in per cent" 61 105 stdout --memory 64M -- perl -e "$spin" 0
 check "spinner without --cpu: nothing is said of waiting" sh -c '! grep -q "the box waited" result.json'
 for _ in 1 2 3; do
         # shellcheck disable=SC2016
