@@ -242,7 +242,8 @@ static int sort_changes(const hutch_box *box, const struct plan *plan, const str
         return r;
 }
 
-/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once. */
+/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once; one with frozen
+ * layers has come a way, and stays. */
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
         struct changes changes = {0};
         struct tracked t = {0};
@@ -258,7 +259,7 @@ int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
                 r = sort_changes(box, plan, &changes, &t, err);
         n = changes.n;
         changes_done(&changes);
-        if (r >= 0 && box->keep_changes && !box->session && n == 0) {
+        if (r >= 0 && box->keep_changes && !box->session && n == 0 && strv_length(box->layers->meta.chain) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }
@@ -275,7 +276,7 @@ void layers_forget(hutch_box *box) {
                 return;
         n = changes.n;
         changes_done(&changes);
-        if (n == 0) {
+        if (n == 0 && strv_length(box->layers->meta.chain) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }

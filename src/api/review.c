@@ -254,7 +254,7 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
                         layer_sweep(root, *id);
                         continue;
                 }
-                if (changes_read(box, &changes, NULL) >= 0 && changes.n == 0) {
+                if (changes_read(box, &changes, NULL) >= 0 && changes.n == 0 && strv_length(box->meta.chain) == 0) {
                         layer_remove(box, NULL);
                         changes_done(&changes);
                         continue;

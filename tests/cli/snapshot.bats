@@ -1,0 +1,243 @@
+# Snapshots and forks: the state of a box's copy-on-write folders, kept, taken back, branched off.
+load helper
+
+more_setup() {
+        unset XDG_STATE_HOME
+        STATE=$HOME/.local/state/hutch
+        mkdir -p src/deep
+        echo host >src/main.c
+        echo deep >src/deep/file
+        ln -s main.c src/link
+}
+
+first() { # first TEXT: a box that ran it
+        hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"
+        BOX=$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")
+        [ -n "$BOX" ] || differs "no box was kept: $(cat "$T/said")"
+}
+in_box() { hutch run --box "$BOX" -c "$1" 2>"$T/said" || differs "[$1] ended with $?: $(cat "$T/said")"; }
+# All that a box sees of its workspace: names, types, modes, times of files, targets, contents.
+PICTURE='find . -mindepth 1 ! -type d -printf "%p %y %m %s %T@ %l %n\n" | sort; find . -mindepth 1 -type d -printf "%p %y %m\n" | sort
+        find . -type f -readable -exec sha256sum {} + | sort'
+picture() { hutch run --box "${1:-$BOX}" -c "$PICTURE" 2>/dev/null; }
+# Everything that is kept is gone.
+traceless() {
+        hutch boxes >/dev/null
+        local left
+        left=$(find "$STATE" -mindepth 2 2>/dev/null)
+        [ -z "$left" ] || differs "left in the state: $left"
+}
+all_gone() { # of boxes and snapshots
+        local id
+        for id in $(ls "$STATE/boxes"); do hutch discard --box "$id"; done
+        for id in $(ls "$STATE/snapshots" 2>/dev/null); do hutch snapshot --remove "$id"; done
+        traceless
+}
+
+@test "snapshot, wreck everything, restore: the same tree" {
+        first 'echo new >new; chmod 640 new; touch -d @1000000000 new; ln -s new to-new; ln new hard; mkfifo pipe; mkdir -m 1777 wide; rm src/main.c
+                echo x >"odd
+name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; echo y >src/own/y'
+        before=$(picture)
+        snap=$(hutch snapshot before)
+        [[ $snap =~ ^[0-9a-z]{16}$ ]] || differs "no id: $snap"
+        [ "$(picture)" = "$before" ] || differs "after the snapshot: $(diff <(picture) <(echo "$before"))"
+        in_box 'chmod -R u+rwX .; rm -rf ./* ; echo wreck >new; mkdir src; echo other >src/main.c'
+        [ "$(hutch run --box "$BOX" -c 'ls' 2>/dev/null)" = $'new\nsrc' ] || differs "not wrecked"
+        [ "$(hutch restore before)" = "$BOX" ] || differs "another box was restored"
+        [ "$(picture)" = "$before" ] || differs "by name: $(diff <(picture) <(echo "$before"))"
+        in_box 'rm -rf ./*'
+        hutch restore --box "$BOX" "$snap" >/dev/null
+        [ "$(picture)" = "$before" ] || differs "by id: $(diff <(picture) <(echo "$before"))"
+        # The box may go; the snapshot makes another one.
+        hutch discard --box "$BOX"
+        BOX=$(hutch restore before)
+        [ "$(picture)" = "$before" ] || differs "in a new box: $(diff <(picture) <(echo "$before"))"
+        [ "$(cat src/main.c)" = host ] && [ ! -e new ] || differs "the host was changed"
+        all_gone
+        agree
+}
+
+@test "the top of the workspace: its mode and attributes are part of it" {
+        first 'chmod 711 .; echo x >x'
+        hutch snapshot top >/dev/null
+        [ "$(hutch run --box "$BOX" -c 'stat -c %a .' 2>/dev/null)" = 711 ] || differs "after the snapshot"
+        in_box 'chmod 755 .'
+        hutch restore top >/dev/null
+        [ "$(hutch run --box "$BOX" -c 'stat -c %a .' 2>/dev/null)" = 711 ] || differs "after going back"
+        in_box 'chmod 500 .'
+        hutch snapshot shut >/dev/null
+        [ "$(hutch run --box "$BOX" -c 'stat -c %a .; cat x' 2>/dev/null)" = $'500\nx' ] || differs "a top that cannot be written"
+        all_gone
+        agree
+}
+
+@test "ten forks: no one sees another's, and they share their disk" {
+        first 'head -c 20M /dev/urandom >large; echo all >shared'
+        used=$(du -sm "$STATE" | cut -f1)
+        boxes=()
+        for i in 0 1 2 3 4 5 6 7 8 9; do boxes+=("$(hutch fork --box "$BOX")"); done
+        [ "$(($(du -sm "$STATE" | cut -f1) - used))" -le 2 ] || differs "$used MB became $(du -sm "$STATE" | cut -f1)"
+        for i in 0 1 2 3 4 5 6 7 8 9; do
+                hutch run --box "${boxes[i]}" -c "echo $i >own-$i; echo $i >shared; rm src/main.c" 2>/dev/null || differs "fork $i"
+        done
+        for i in 0 1 2 3 4 5 6 7 8 9; do
+                got=$(hutch run --box "${boxes[i]}" -c 'cat shared; ls; wc -c <large' 2>/dev/null | tr '\n' ' ')
+                [ "$got" = "$i large own-$i shared src 20971520 " ] || differs "fork $i: $got"
+        done
+        [ "$(hutch run --box "$BOX" -c 'cat shared; ls' 2>/dev/null | tr '\n' ' ')" = "all large shared src " ] || differs "the first"
+        [ "$(($(du -sm "$STATE" | cut -f1) - used))" -le 4 ] || differs "in the end $(du -sm "$STATE" | cut -f1) MB"
+        # Its files stay as long as one of them does.
+        for id in "$BOX" "${boxes[@]:0:9}"; do hutch discard --box "$id"; done
+        [ "$(hutch run --box "${boxes[9]}" -c 'wc -c <large' 2>/dev/null)" = 20971520 ] || differs "the last one lost its files"
+        all_gone
+        agree
+}
+
+@test "names: listed, unique in a workspace, removed" {
+        first 'echo x >x'
+        hutch snapshot one >/dev/null
+        hutch snapshot 'two words' >/dev/null
+        run hutch snapshot one
+        told 125 "there is a snapshot 'one' already"
+        run hutch snapshot --list
+        [ "${#lines[@]}" -eq 3 ] && [[ $output == *" one "* && $output == *"two words"*"$T/ws" ]] || differs "$output"
+        # Another workspace has names of its own.
+        mkdir "$T/other"
+        hutch -d "$T/other" --workspace cow touch y 2>/dev/null
+        hutch snapshot -d "$T/other" one >/dev/null || differs "the name is taken elsewhere"
+        in_box 'rm x'
+        hutch restore one >/dev/null
+        [ "$(hutch run --box "$BOX" -c ls 2>/dev/null)" = $'src\nx' ] || differs "the wrong one was taken"
+        hutch snapshot --remove one
+        run hutch restore one
+        told 125 "there is no snapshot 'one'"
+        [ "$(hutch snapshot --list | wc -l)" -eq 3 ] || differs "$(hutch snapshot --list)"
+        all_gone
+        run hutch snapshot --list
+        [ "$output" = "there are no snapshots" ] || differs "$output"
+        agree
+}
+
+@test "review of a box with snapshots: all of its changes, and the snapshots stay as they are" {
+        first 'echo one >a; echo one >b; rm src/main.c'
+        hutch snapshot first >/dev/null
+        in_box 'echo two >a; mkdir new; echo n >new/n; rm -r src/deep; mkdir src/deep; echo z >src/deep/z'
+        [ "$(hutch diff --name-only | tr '\n' ' ')" = "a b new new/n src/deep/file src/deep/z src/main.c " ] || differs "$(hutch diff --name-only)"
+        # The box goes on after a review, and writes through to nobody.
+        in_box 'echo three >>a; echo four >>b'
+        [ "$(hutch run --box "$BOX" -c 'cat a b' 2>/dev/null | tr '\n' ' ')" = "two three one four " ] || differs "after the review"
+        hutch restore first >/dev/null
+        [ "$(hutch run --box "$BOX" -c 'cat a b; ls src/deep' 2>/dev/null | tr '\n' ' ')" = "one one file " ] || differs "the snapshot was changed"
+        hutch apply a src >/dev/null || differs "apply: $?"
+        [ "$(cat a)" = one ] && [ ! -e src/main.c ] && [ -e src/deep/file ] && [ ! -e b ] || differs "not applied"
+        [ "$(hutch diff --name-only)" = b ] || differs "$(hutch diff --name-only)"
+        all_gone
+        agree
+}
+
+@test "what the host changed is noticed across snapshots, restores and forks" {
+        first 'echo box >src/main.c'
+        hutch snapshot s >/dev/null
+        twin=$(hutch fork)
+        in_box 'echo again >src/main.c'
+        hutch restore --box "$BOX" s >/dev/null
+        sleep 0.05
+        echo changed >src/main.c
+        for id in "$BOX" "$twin"; do
+                run hutch apply --box "$id"
+                [ "$status" -eq 1 ] && [[ $output == *"the host changed it since"* ]] || differs "$id: $status $output"
+        done
+        [ "$(cat src/main.c)" = changed ] || differs "the host's edit was lost"
+        all_gone
+        agree
+}
+
+@test "300 snapshots in a row" {
+        first 'echo 0 >count; echo keep >kept'
+        # As cheap as runs are, a box for each would take long: what a run would write is put into the layer.
+        for ((i = 1; i <= 300; i++)); do
+                echo $i >"$STATE/boxes/$BOX/0/upper/count"
+                echo $i >"$STATE/boxes/$BOX/0/upper/file-$i"
+                hutch snapshot "s$i" >/dev/null || { differs "snapshot $i"; break; }
+        done
+        [ "$(hutch run --box "$BOX" -c 'cat count kept; ls | wc -l' 2>/dev/null | tr '\n' ' ')" = "300 keep 303 " ] || differs "in the end"
+        for i in 1 99 100 101 102 250 300; do
+                hutch restore "s$i" >/dev/null || differs "restore $i"
+                got=$(hutch run --box "$BOX" -c 'cat count kept; ls | wc -l' 2>/dev/null | tr '\n' ' ')
+                [ "$got" = "$i keep $((i + 3)) " ] || differs "snapshot $i: $got"
+        done
+        all_gone
+        agree
+}
+
+@test "killed at random moments: nothing is lost, and what is left is swept" {
+        first 'echo 0 >count'
+        hutch snapshot base >/dev/null
+        last=0
+        for ((i = 1; i <= 50; i++)); do
+                echo $i >"$STATE/boxes/$BOX/0/upper/count"
+                case $((i % 3)) in
+                0) "$HUTCH_BUILD/hutch" fork --box "$BOX" >/dev/null 2>&1 & ;;
+                *) "$HUTCH_BUILD/hutch" snapshot --box "$BOX" >/dev/null 2>&1 & ;;
+                esac
+                pid=$!
+                read -rt "0.00$((RANDOM % 8))" <> <(:) || :
+                kill -9 $pid 2>/dev/null || :
+                wait $pid 2>/dev/null || :
+                # Whoever opens the box next finishes what was begun.
+                hutch snapshot --box "$BOX" >/dev/null || { differs "round $i: the box cannot be opened"; break; }
+                below=$(jq -r '.chain | reverse[]' "$STATE/boxes/$BOX/meta")
+                got=$(cat "$STATE/boxes/$BOX/0/upper/count" 2>/dev/null || for layer in $below; do cat "$STATE/layers/$layer/0/upper/count" 2>/dev/null && break; done)
+                [ "$got" = $i ] || { differs "round $i: count is '$got'"; break; }
+        done
+        # As if it were long ago.
+        find "$STATE" -exec touch -hd '1 hour ago' {} +
+        hutch boxes >/dev/null
+        hutch snapshot --list >/dev/null
+        hutch boxes >/dev/null
+        for layer in "$STATE"/layers/*; do
+                for owner in "$layer"/refs/*; do
+                        grep -qs "${layer##*/}" "$STATE"/{boxes,snapshots}/"${owner##*/}"/meta || differs "$layer belongs to nobody: $owner"
+                done
+        done
+        hutch restore --box "$BOX" base >/dev/null
+        [ "$(hutch run --box "$BOX" -c 'cat count' 2>/dev/null)" = 0 ] || differs "the first snapshot is lost"
+        all_gone
+        agree
+}
+
+@test "a box that runs is not touched; one of no copy-on-write folders goes on as before" {
+        first 'echo x >x'
+        "$HUTCH_BUILD/hutch" run --box "$BOX" -c "echo started; sleep $NAP" >"$T/out" 2>/dev/null &
+        pid=$!
+        appears "$T/out"
+        run hutch snapshot --box "$BOX"
+        told 125 "is in use"
+        run hutch fork --box "$BOX"
+        told 125 "is in use"
+        kill $pid
+        wait $pid || :
+        run hutch run --box nothing true
+        told 125 "there is no box"
+        all_gone
+        agree
+}
+
+@test "further copy-on-write folders, and one that comes later" {
+        mkdir "$T/extra" "$T/later"
+        echo host >"$T/extra/f"
+        hutch --workspace cow --cow "$T/extra:/mnt/extra" -c 'echo box >/mnt/extra/f; echo w >w' 2>"$T/said"
+        BOX=$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")
+        hutch snapshot two >/dev/null
+        in_box 'cat /mnt/extra/f w; rm /mnt/extra/f w' >"$T/out"
+        [ "$(cat "$T/out")" = $'box\nw' ] || differs "$(cat "$T/out")"
+        hutch run --box "$BOX" --cow "$T/later" -c "echo l >$T/later/l" 2>/dev/null || differs "a later folder"
+        [ ! -e "$T/later/l" ] || differs "the host was written to"
+        hutch restore two >/dev/null
+        in_box "cat /mnt/extra/f w; ls -A $T/later" >"$T/out"
+        [ "$(cat "$T/out")" = $'box\nw' ] || differs "after going back: $(cat "$T/out")"
+        [ "$(cat "$T/extra/f")" = host ] || differs "the host"
+        all_gone
+        agree
+}
