@@ -58,6 +58,7 @@ struct session {
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */
+        int stat;      /* of the shell, in /proc */
         double cpu_ms; /* what it and its children used until the last command's end */
         struct command *now, *queue;
         int last_status; /* of the last run */

@@ -14,6 +14,7 @@
 #include "judge.h"
 
 #define IDLE_MS 3              /* a shell that was let be so long is asked for its state */
+#define TELL_MS 300            /* and, if that is known, told the texts that were run */
 #define HEARD_MOST (64u << 20) /* a dump larger than this is not kept */
 #define FAILURES_MOST 3
 
@@ -52,6 +53,10 @@ static void put_history(struct session *s, struct buf *lines) {
         if (!text.oom && channel_put(&s->channel, "history", text.data, text.len) >= 0)
                 buf_puts(lines, ". " SHELL_CHANNEL "/history\n");
         buf_done(&text);
+}
+
+static bool wants_history(const struct session *s, const char *text) {
+        return s->kind->answers != 9 && (strstr(text, "history") || strstr(text, "fc"));
 }
 
 void session_remember(struct session *s, const char *text) {
@@ -192,17 +197,27 @@ static pid_t pid_of(int pidfd) {
         return line ? atoi(line + 5) : -1;
 }
 
+/* Held open: it is read after every run. */
+static int open_stat(pid_t pid) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+        return pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
 /* Of the shell and the children that it waited for, in the kernel's clock ticks. */
 double session_cpu_since(struct session *s) {
-        _cleanup_(freep) char *text = NULL;
         unsigned long user, system;
         long child_user, child_system;
         double now, before = s->cpu_ms;
-        const char *rest;
-        char path[64];
+        char text[1024], *rest;
+        ssize_t n = s->stat >= 0 ? pread(s->stat, text, sizeof(text) - 1, 0) : -1;
 
-        snprintf(path, sizeof(path), "/proc/%d/stat", s->pid);
-        if (s->pid <= 0 || read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0 || !(rest = strrchr(text, ')')) ||
+        if (n <= 0)
+                return 0;
+        text[n] = 0;
+        rest = strrchr(text, ')');
+        if (!rest ||
             sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user,
                    &child_system) != 4)
                 return 0;
@@ -244,6 +259,7 @@ static void forget_shell(struct session *s) {
         watch_remove(&s->on_answers);
         closep(&s->commands);
         closep(&s->answers);
+        closep(&s->stat);
         s->heard.len = s->scanned = 0;
         s->shell_runs = s->asking = false;
 }
@@ -283,6 +299,7 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         case INIT_SHELL:
                 s->shell_runs = true;
                 s->pid = pid_of(fd);
+                s->stat = open_stat(s->pid);
                 s->cpu_ms = 0;
                 closep(&fd);
                 if (!s->opened)
@@ -404,11 +421,11 @@ void session_next(struct session *s) {
                 if (s->told)
                         session_ask(s);
                 else if (s->dirty || s->n_told < s->n_history)
-                        timer_set(s->loop, &s->idle, IDLE_MS);
+                        timer_set(s->loop, &s->idle, s->dirty ? IDLE_MS : TELL_MS);
                 return;
         }
         v = session_judge(c->in.text, c->in.len, s->names_known ? s->state : NULL);
-        if (s->dirty && v.may_end) {
+        if ((s->dirty && v.may_end) || (s->n_told < s->n_history && wants_history(s, c->in.text))) {
                 session_ask(s);
                 return;
         }
@@ -535,7 +552,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
 
         if (!s)
                 return error_oom(err);
-        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .channel = {.dir = -1}, .attach_answers = -1};
+        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .stat = -1, .channel = {.dir = -1}, .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
         s->revive = (struct timer){.fire = on_revive, .data = s};

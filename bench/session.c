@@ -1,0 +1,251 @@
+/* Times sessions through the C API beside the same work in a bare shell.
+ *
+ * usage: session RUNS WORKSPACE BWRAP-ARGV…   (bwrap's command for the same box, up to the program to run)
+ *        session -m                           (memory of an idle session: needs root to look into init)
+ *
+ * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited. Each
+ * round does every thing once, in an order drawn anew. Prints one line for each: the name and the times in nanoseconds. With -m:
+ * the proportional memory of init and of the shell in KiB. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hutch/hutch.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum thing { PIPE_BUILTIN, API_BUILTIN, PIPE_EXTERNAL, API_EXTERNAL, BWRAP_BASH, OPEN_RUN_CLOSE, BWRAP_EACH, THINGS };
+
+static const char *const names[] = {"pipe/builtin", "session/builtin", "pipe/external", "session/external", "bwrap/bash", "session/open-run-close", "bwrap/external"};
+
+static hutch_context *context;
+static hutch_policy *policy;
+static hutch_box *box;
+static int to_shell, from_shell;
+static char **bwrap_bash, **bwrap_true;
+
+static uint64_t now(void) {
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+static _Noreturn void give_up(const char *what, const hutch_error *err) {
+        fprintf(stderr, "session: %s: %s\n", what, err ? err->message : strerror(errno));
+        exit(1);
+}
+
+static hutch_box *open_session(void) {
+        hutch_box_options options = {.struct_size = sizeof(options), .context = context, .session = true};
+        hutch_error err;
+        hutch_box *opened;
+
+        if (hutch_box_open(policy, &options, &opened, &err) < 0)
+                give_up("open", &err);
+        return opened;
+}
+
+static void run(hutch_box *in, const char *text) {
+        hutch_request request = {.struct_size = sizeof(request), .command = text};
+        hutch_result *result = NULL;
+        hutch_error err;
+
+        if (hutch_box_run(in, &request, &result, &err) < 0 || result->exit_code != 0)
+                give_up(text, &err);
+        hutch_result_free(result);
+}
+
+static void ask(const char *line) {
+        size_t n = strlen(line);
+        char byte;
+
+        if (write(to_shell, line, n) != (ssize_t) n || read(from_shell, &byte, 1) != 1)
+                give_up("the bare shell", NULL);
+}
+
+static void start_shell(void) {
+        char *const argv[] = {(char *) "bash", (char *) "--norc", (char *) "--noprofile", NULL};
+        posix_spawn_file_actions_t actions;
+        int in[2], out[2];
+        pid_t pid;
+
+        if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+                give_up("pipe", NULL);
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+        posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+        if (posix_spawnp(&pid, "bash", &actions, NULL, argv, environ) != 0)
+                give_up("bash", NULL);
+        posix_spawn_file_actions_destroy(&actions);
+        close(in[0]);
+        close(out[1]);
+        to_shell = in[1];
+        from_shell = out[0];
+}
+
+static void spawn(char **argv) {
+        posix_spawn_file_actions_t actions;
+        int status;
+        pid_t pid;
+
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0)
+                give_up(argv[0], NULL);
+        posix_spawn_file_actions_destroy(&actions);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (status != 0)
+                give_up("bwrap failed", NULL);
+}
+
+static uint64_t act(enum thing thing) {
+        uint64_t before = now();
+        hutch_box *fresh;
+
+        switch (thing) {
+        case PIPE_BUILTIN: ask(":; printf x\n"); break;
+        case API_BUILTIN: run(box, ":"); break;
+        case PIPE_EXTERNAL: ask("/bin/true; printf x\n"); break;
+        case API_EXTERNAL: run(box, "/bin/true"); break;
+        case BWRAP_BASH: spawn(bwrap_bash); break;
+        case BWRAP_EACH: spawn(bwrap_true); break;
+        default:
+                fresh = open_session();
+                run(fresh, ":");
+                hutch_box_close(fresh);
+        }
+        return now() - before;
+}
+
+static char **with(char **argv, int n, const char *const *more) {
+        char **all = calloc((size_t) n + 4, sizeof(char *));
+
+        memcpy(all, argv, (size_t) n * sizeof(char *));
+        for (int i = 0; more[i]; i++)
+                all[n + i] = (char *) more[i];
+        return all;
+}
+
+static long pss_of(const char *pid) {
+        char path[300], line[256];
+        long n = -1;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%s/smaps_rollup", pid);
+        f = fopen(path, "r");
+        while (f && fgets(line, sizeof(line), f) && sscanf(line, "Pss: %ld", &n) != 1)
+                ;
+        if (f)
+                fclose(f);
+        return n;
+}
+
+static int parent_of(const char *pid) {
+        char path[300], line[1024], *behind;
+        int parent = 0;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+        f = fopen(path, "r");
+        if (f && fgets(line, sizeof(line), f) && (behind = strrchr(line, ')')))
+                sscanf(behind, ") %*c %d", &parent);
+        if (f)
+                fclose(f);
+        return parent;
+}
+
+/* Of two sessions, so that what they share counts half; the shell is init's child, and init the warden's. */
+static void memory(void) {
+        hutch_box *first = open_session(), *second = open_session();
+        const char mark[] = "sleep 98765.4321 & M=$!";
+        struct dirent *e;
+        char pid[32], init[32];
+        int shell = 0;
+        DIR *d;
+
+        run(first, "x=1; f() { :; }");
+        run(second, mark);
+        d = opendir("/proc");
+        while (d && (e = readdir(d))) {
+                char path[300], line[64] = "";
+                FILE *f;
+
+                snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
+                f = atoi(e->d_name) > 0 ? fopen(path, "r") : NULL;
+                if (f && fread(line, 1, sizeof(line) - 1, f) > 6 && !strcmp(line + 6, "98765.4321"))
+                        shell = parent_of(e->d_name);
+                if (f)
+                        fclose(f);
+        }
+        if (d)
+                closedir(d);
+        run(second, "kill $M; wait $M 2>/dev/null; true");
+        usleep(200000);
+        snprintf(pid, sizeof(pid), "%d", shell);
+        snprintf(init, sizeof(init), "%d", parent_of(pid));
+        printf("pss %ld %ld\n", pss_of(init), pss_of(pid));
+        hutch_box_close(first);
+        hutch_box_close(second);
+}
+
+int main(int argc, char **argv) {
+        static const char *const bash[] = {"/bin/bash", "-c", ":", NULL}, *const external[] = {"/bin/true", NULL};
+        bool only_memory = argc == 2 && !strcmp(argv[1], "-m");
+        uint64_t *times[THINGS];
+        hutch_error err;
+        int runs;
+
+        if (!only_memory && argc < 4)
+                return 2;
+        if (hutch_context_new(HUTCH_WARDEN_PROCESS, &context, &err) < 0 || hutch_policy_new(&policy) < 0)
+                give_up("context", &err);
+        if (only_memory) {
+                memory();
+                return 0;
+        }
+        runs = atoi(argv[1]);
+        if (hutch_policy_use_preset(policy, HUTCH_PRESET_RUN, &err) < 0 || hutch_policy_set_workspace(policy, argv[2], HUTCH_WORKSPACE_RW, &err) < 0)
+                give_up("policy", &err);
+        bwrap_bash = with(argv + 3, argc - 3, bash);
+        bwrap_true = with(argv + 3, argc - 3, external);
+        box = open_session();
+        start_shell();
+        for (int i = 0; i < THINGS; i++)
+                times[i] = calloc((size_t) runs, sizeof(uint64_t));
+        srand(1);
+        for (int round = -3; round < runs; round++) {
+                int order[THINGS];
+
+                for (int i = 0; i < THINGS; i++) {
+                        int k = rand() % (i + 1);
+
+                        order[i] = order[k];
+                        order[k] = i;
+                }
+                for (int i = 0; i < THINGS; i++) {
+                        uint64_t took = act((enum thing) order[i]);
+
+                        if (round >= 0)
+                                times[order[i]][round] = took;
+                }
+        }
+        for (int i = 0; i < THINGS; i++) {
+                printf("%s", names[i]);
+                for (int round = 0; round < runs; round++)
+                        printf(" %llu", (unsigned long long) times[i][round]);
+                printf("\n");
+        }
+        hutch_box_close(box);
+        hutch_policy_free(policy);
+        hutch_context_free(context);
+        return 0;
+}
