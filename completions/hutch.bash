@@ -2,7 +2,7 @@
 
 _hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
-        --allow-nested --cmd --stdin --json --result --capture --help --version'
+        --allow-nested --box --cmd --stdin --json --result --capture --help --version'
 _hutch_shell_options='--shell'
 _hutch_start_options='--shell --idle-timeout'
 _hutch_session_run_options='--cmd --timeout --output-cap --env --stdin --json --help'
@@ -10,8 +10,11 @@ _hutch_stop_options='--discard --help'
 _hutch_diff_options='--box --dir --stat --name-only --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
-_hutch_snapshot_options='--box --dir --list --remove --help'
-_hutch_restore_options='--box --dir --help'
+_hutch_snapshot_options='--box --dir --session --stop --list --remove --help'
+_hutch_restore_options='--box --dir --session --help'
+_hutch_fork_options='--box --dir --session --stop --help'
+_hutch_export_options='--box --dir --help'
+_hutch_import_options='--dir --max-size --max-entries --help'
 
 # Completes the value of option $1 that begins with $2.
 _hutch_value() {
@@ -29,6 +32,7 @@ _hutch_value() {
         --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
         --shell) mapfile -t COMPREPLY < <(compgen -W '/bin/bash /bin/sh' -- "$2") ;;
         --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
+        --session) mapfile -t COMPREPLY < <(compgen -W "$(hutch session list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         --remove) mapfile -t COMPREPLY < <(compgen -W "$(hutch snapshot --list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         *) COMPREPLY=() ;; # numbers, durations, shell text
         esac
@@ -45,7 +49,7 @@ _hutch_session() {
         elif [[ $cur == -* ]]; then
                 case $1 in
                 start)
-                        words="${_hutch_options/--cmd --stdin --json --result --capture/} $_hutch_start_options"
+                        words="${_hutch_options/--box --cmd --stdin --json --result --capture/} $_hutch_start_options"
                         words=${words/--version/}
                         ;;
                 run) words=$_hutch_session_run_options ;;
@@ -72,7 +76,8 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --shell | --idle-timeout)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --remove | \
+                        --max-size | --max-entries | --session | --shell | --idle-timeout)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -90,7 +95,7 @@ _hutch() {
                         done
                         ;;
                 -*) ;;
-                run | explain | shell | session | doctor | boxes | diff | apply | discard)
+                run | explain | shell | session | doctor | boxes | diff | apply | discard | snapshot | restore | fork | export | import)
                         if [ "$verb" = session ]; then
                                 words+=("$word")
                         elif [ -n "$verb" ]; then
@@ -100,7 +105,7 @@ _hutch() {
                         fi
                         ;;
                 *)
-                        [[ $verb == @(session|diff|apply|discard) ]] || break
+                        [[ $verb == @(session|diff|apply|discard|snapshot|restore|fork|export|import) ]] || break
                         words+=("$word")
                         ;;
                 esac
@@ -110,13 +115,26 @@ _hutch() {
         elif [[ $verb == session && $i -ge $COMP_CWORD && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 _hutch_session "$cur" "${words[@]}"
         elif [ "$verb" = shell ]; then
-                mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--cmd /} $_hutch_shell_options" -- "$cur")
-        elif [[ $verb == @(boxes|diff|apply|discard) ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--box --cmd/} $_hutch_shell_options" -- "$cur")
+        elif [[ $verb == @(snapshot|restore|fork) ]]; then
+                case $verb in
+                snapshot) word=$_hutch_snapshot_options ;;
+                restore) word=$_hutch_restore_options ;;
+                fork) word=$_hutch_fork_options ;;
+                esac
+                if [[ $cur == -* ]]; then
+                        mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
+                elif [ "$verb" = restore ]; then
+                        _hutch_value --remove "$cur" # a snapshot, too
+                fi
+        elif [[ $verb == @(boxes|diff|apply|discard|export|import) ]]; then
                 case $verb in
                 boxes) word='--help' ;;
                 diff) word=$_hutch_diff_options ;;
                 apply) word=$_hutch_apply_options ;;
                 discard) word=$_hutch_discard_options ;;
+                export) word=$_hutch_export_options ;;
+                import) word=$_hutch_import_options ;;
                 esac
                 if [[ $cur == -* ]]; then
                         mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
@@ -134,7 +152,7 @@ _hutch() {
         elif [[ $cur == -* && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$_hutch_options" -- "$cur")
         elif [[ -z $verb && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
-                mapfile -t COMPREPLY < <(compgen -W 'run explain shell session boxes diff apply discard doctor' -- "$cur"; compgen -c -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W 'run explain shell session boxes diff apply discard snapshot restore fork export import doctor' -- "$cur"; compgen -c -- "$cur")
         else
                 mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

@@ -5,7 +5,7 @@ function __fish_hutch_where
     set -l words (commandline -opc)
     set -l takes_value -d --dir --workspace --ro --rw --cow --hide --tmpfs --dev --as --net --allow-host --isolation --timeout \
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file -c --cmd --stdin --result \
-        --box --older-than --shell --idle-timeout
+        --box --older-than --remove --max-size --max-entries --session --shell --idle-timeout
     set -l verb ''
     set -l i 2
     while test $i -le (count $words)
@@ -17,13 +17,13 @@ function __fish_hutch_where
         else if contains -- $word $takes_value
             set i (math $i + 2)
             continue
-        else if test -z "$verb"; and contains -- $word run explain shell session boxes diff apply discard doctor
+        else if test -z "$verb"; and contains -- $word run explain shell session boxes diff apply discard snapshot restore fork export import doctor
             set verb $word
         else if test "$verb" = session; and contains -- $word start run state reset attach list stop
             set verb "session-$word"
         else if contains -- "$verb" session-run session-state session-reset session-attach session-stop session-start; and not string match -q -- '-*' $word
             set verb "$verb-named"
-        else if contains -- "$verb" boxes diff apply discard # their words are paths
+        else if contains -- "$verb" boxes diff apply discard snapshot restore fork export import # their words are paths
         else if not string match -q -- '-*' $word
             break
         end
@@ -86,22 +86,29 @@ complete -c hutch -n '__fish_hutch_at verb' -a discard -d 'drop changes'
 complete -c hutch -n '__fish_hutch_at verb' -a snapshot -d 'keep the state of a box'
 complete -c hutch -n '__fish_hutch_at verb' -a restore -d 'go back to a snapshot'
 complete -c hutch -n '__fish_hutch_at verb' -a fork -d 'branch another box off'
+complete -c hutch -n '__fish_hutch_at verb' -a export -d 'write a box to a file'
+complete -c hutch -n '__fish_hutch_at verb' -a import -d 'read a box from a file'
 complete -c hutch -n '__fish_hutch_at verb' -a doctor -d 'what this host can enforce'
 complete -c hutch -n '__fish_hutch_at command' -a '(__fish_hutch_commands)'
 complete -c hutch -n 'not __fish_hutch_at options' -a '(__fish_hutch_rest)'
 complete -c hutch -n '__fish_hutch_at doctor' -l json -d 'print for programs'
 complete -c hutch -n '__fish_hutch_at doctor' -s h -l help -d 'show the options'
-complete -c hutch -n '__fish_hutch_at diff apply discard' -F
-complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
-complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
+complete -c hutch -n '__fish_hutch_at diff apply discard export import' -F
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
 complete -c hutch -n '__fish_hutch_at diff' -l stat -d 'one line a change'
 complete -c hutch -n '__fish_hutch_at diff' -l name-only -d 'paths alone'
 complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names and files that the host changed since'
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
+complete -c hutch -n '__fish_hutch_at snapshot restore fork' -l session -x -a "(hutch session list 2>/dev/null | tail -n +2 | string match -rg '^(\S+)')" -d 'of a session'
+complete -c hutch -n '__fish_hutch_at snapshot fork' -l stop -d 'end what runs beside its shell first'
+complete -c hutch -n '__fish_hutch_at import' -s d -l dir -x -a '(__fish_complete_directories)' -d 'whose changes they are to be'
+complete -c hutch -n '__fish_hutch_at import' -l max-size -x -d 'at most so much'
+complete -c hutch -n '__fish_hutch_at import' -l max-entries -x -d 'at most so many files'
 complete -c hutch -n '__fish_hutch_at snapshot' -l list -d 'list all of them'
 complete -c hutch -n '__fish_hutch_at snapshot' -l remove -x -a "(hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'remove one'
 complete -c hutch -n '__fish_hutch_at restore' -a '(__fish_hutch_snapshots)' -d snapshot
-complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork' -s h -l help -d 'show the options'
+complete -c hutch -n '__fish_hutch_at boxes diff apply discard snapshot restore fork export import' -s h -l help -d 'show the options'
 
 set -l run '__fish_hutch_at session-run session-run-named'
 complete -c hutch -n '__fish_hutch_at session' -a start -d 'start a session'
@@ -158,6 +165,7 @@ complete -c hutch -n "$box" -l env-file -r -F -d 'set the variables of a file'
 complete -c hutch -n "$box" -l allow-degraded -d 'accept less where it cannot be enforced'
 complete -c hutch -n "$box" -l strict -d 'refuse where anything would be degraded'
 complete -c hutch -n "$box" -l allow-nested -d 'let the box make namespaces and mounts'
+complete -c hutch -n "$at" -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'go on in a box that was kept'
 complete -c hutch -n "$at" -s c -l cmd -x -d 'run shell text'
 complete -c hutch -n "$at" -l stdin -r -F -a 'inherit none' -d 'where standard input comes from'
 complete -c hutch -n "$at" -l json -d 'print one result object'
