@@ -1,19 +1,20 @@
 # bash completion for hutch. Stands alone; where bash-completion is loaded, the command's own completion is used behind it.
 
 _hutch_options='--dir --same-path --workspace --ro --rw --cow --ephemeral --track --hide --tmpfs --dev --as --net --allow-host --isolation --timeout
-        --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file --allow-degraded --strict
+        --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-block --env-file --allow-degraded --strict
         --allow-nested --box --cmd --stdin --json --result --capture --help --version'
 _hutch_shell_options='--shell'
 _hutch_start_options='--shell --idle-timeout'
 _hutch_session_run_options='--cmd --timeout --output-cap --env --stdin --json --help'
 _hutch_stop_options='--discard --help'
 _hutch_diff_options='--box --dir --stat --name-only --json --help'
-_hutch_export_options='--box --dir --help'
-_hutch_import_options='--dir --max-size --max-entries --help'
 _hutch_apply_options='--box --dir --force --help'
 _hutch_discard_options='--box --dir --older-than --help'
-_hutch_snapshot_options='--box --dir --list --remove --help'
-_hutch_restore_options='--box --dir --help'
+_hutch_snapshot_options='--box --dir --session --stop --list --remove --help'
+_hutch_restore_options='--box --dir --session --help'
+_hutch_fork_options='--box --dir --session --stop --help'
+_hutch_export_options='--box --dir --help'
+_hutch_import_options='--dir --max-size --max-entries --help'
 
 # Completes the value of option $1 that begins with $2.
 _hutch_value() {
@@ -31,6 +32,7 @@ _hutch_value() {
         --ro | --rw | --cow | --hide | --env-file | --result) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
         --shell) mapfile -t COMPREPLY < <(compgen -W '/bin/bash /bin/sh' -- "$2") ;;
         --box) mapfile -t COMPREPLY < <(compgen -W "$(hutch boxes 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
+        --session) mapfile -t COMPREPLY < <(compgen -W "$(hutch session list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         --remove) mapfile -t COMPREPLY < <(compgen -W "$(hutch snapshot --list 2>/dev/null | sed -n '2,$s/ .*//p')" -- "$2") ;;
         *) COMPREPLY=() ;; # numbers, durations, shell text
         esac
@@ -47,7 +49,7 @@ _hutch_session() {
         elif [[ $cur == -* ]]; then
                 case $1 in
                 start)
-                        words="${_hutch_options/--cmd --stdin --json --result --capture/} $_hutch_start_options"
+                        words="${_hutch_options/--box --cmd --stdin --json --result --capture/} $_hutch_start_options"
                         words=${words/--version/}
                         ;;
                 run) words=$_hutch_session_run_options ;;
@@ -74,7 +76,8 @@ _hutch() {
                         ;;
                 --dir | -d | --workspace | --ro | --rw | --cow | --hide | --tmpfs | --dev | --as | --net | --allow-host | --isolation | \
                         --timeout | --memory | --cpu | --cpu-time | --pids | --disk | --output-cap | --output-overflow | --env | \
-                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --max-size | --max-entries | --remove | --shell | --idle-timeout | --env-block | --session)
+                        --env-file | --cmd | -c | --stdin | --result | --box | --older-than | --remove | \
+                        --max-size | --max-entries | --session | --shell | --idle-timeout | --env-block)
                         i=$((i + 1))
                         # bash makes words of "=" and ":", so --net=deny is three.
                         if [[ ${COMP_WORDS[i]} == = ]]; then
@@ -112,9 +115,13 @@ _hutch() {
         elif [[ $verb == session && $i -ge $COMP_CWORD && ${COMP_WORDS[COMP_CWORD - 1]} != -- ]]; then
                 _hutch_session "$cur" "${words[@]}"
         elif [ "$verb" = shell ]; then
-                mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--cmd /} $_hutch_shell_options" -- "$cur")
+                mapfile -t COMPREPLY < <(compgen -W "${_hutch_options/--box --cmd/} $_hutch_shell_options" -- "$cur")
         elif [[ $verb == @(snapshot|restore|fork) ]]; then
-                [ "$verb" = snapshot ] && word=$_hutch_snapshot_options || word=$_hutch_restore_options
+                case $verb in
+                snapshot) word=$_hutch_snapshot_options ;;
+                restore) word=$_hutch_restore_options ;;
+                fork) word=$_hutch_fork_options ;;
+                esac
                 if [[ $cur == -* ]]; then
                         mapfile -t COMPREPLY < <(compgen -W "$word" -- "$cur")
                 elif [ "$verb" = restore ]; then

@@ -5,7 +5,7 @@ function __fish_hutch_where
     set -l words (commandline -opc)
     set -l takes_value -d --dir --workspace --ro --rw --cow --hide --tmpfs --dev --as --net --allow-host --isolation --timeout \
         --memory --cpu --cpu-time --pids --disk --output-cap --output-overflow --env --env-file -c --cmd --stdin --result \
-        --box --older-than --remove --max-size --max-entries --shell --idle-timeout --env-block --session
+        --box --older-than --remove --max-size --max-entries --session --shell --idle-timeout --env-block
     set -l verb ''
     set -l i 2
     while test $i -le (count $words)
@@ -87,7 +87,7 @@ complete -c hutch -n '__fish_hutch_at verb' -a snapshot -d 'keep the state of a 
 complete -c hutch -n '__fish_hutch_at verb' -a restore -d 'go back to a snapshot'
 complete -c hutch -n '__fish_hutch_at verb' -a fork -d 'branch another box off'
 complete -c hutch -n '__fish_hutch_at verb' -a export -d 'write a box to a file'
-complete -c hutch -n '__fish_hutch_at verb' -a import -d 'make a box of a file'
+complete -c hutch -n '__fish_hutch_at verb' -a import -d 'read a box from a file'
 complete -c hutch -n '__fish_hutch_at verb' -a doctor -d 'what this host can enforce'
 complete -c hutch -n '__fish_hutch_at command' -a '(__fish_hutch_commands)'
 complete -c hutch -n 'not __fish_hutch_at options' -a '(__fish_hutch_rest)'
@@ -95,14 +95,17 @@ complete -c hutch -n '__fish_hutch_at doctor' -l json -d 'print for programs'
 complete -c hutch -n '__fish_hutch_at doctor' -s h -l help -d 'show the options'
 complete -c hutch -n '__fish_hutch_at diff apply discard export import' -F
 complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export' -l box -x -a "(hutch boxes 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'which box'
-complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export import' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
+complete -c hutch -n '__fish_hutch_at diff apply discard snapshot restore fork export' -s d -l dir -x -a '(__fish_complete_directories)' -d 'the newest box of this folder'
 complete -c hutch -n '__fish_hutch_at diff' -l stat -d 'one line a change'
 complete -c hutch -n '__fish_hutch_at diff' -l name-only -d 'paths alone'
 complete -c hutch -n '__fish_hutch_at diff' -l json -d 'print for programs'
-complete -c hutch -n '__fish_hutch_at import' -l max-size -x -d 'the most bytes it may hold'
-complete -c hutch -n '__fish_hutch_at import' -l max-entries -x -d 'the most entries it may hold'
 complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names and files that the host changed since'
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
+complete -c hutch -n '__fish_hutch_at snapshot restore fork' -l session -x -a "(hutch session list 2>/dev/null | tail -n +2 | string match -rg '^(\S+)')" -d 'of a session'
+complete -c hutch -n '__fish_hutch_at snapshot fork' -l stop -d 'end what runs beside its shell first'
+complete -c hutch -n '__fish_hutch_at import' -s d -l dir -x -a '(__fish_complete_directories)' -d 'whose changes they are to be'
+complete -c hutch -n '__fish_hutch_at import' -l max-size -x -d 'at most so much'
+complete -c hutch -n '__fish_hutch_at import' -l max-entries -x -d 'at most so many files'
 complete -c hutch -n '__fish_hutch_at snapshot' -l list -d 'list all of them'
 complete -c hutch -n '__fish_hutch_at snapshot' -l remove -x -a "(hutch snapshot --list 2>/dev/null | string match -rg '^([0-9a-z]+)')" -d 'remove one'
 complete -c hutch -n '__fish_hutch_at restore' -a '(__fish_hutch_snapshots)' -d snapshot
@@ -160,6 +163,7 @@ complete -c hutch -n "$box" -l disk -x -d "limit what the box's own places hold"
 complete -c hutch -n "$box" -l output-cap -x -d 'limit stdout and stderr together'
 complete -c hutch -n "$box" -l output-overflow -x -a 'kill truncate' -d 'what happens at the cap'
 complete -c hutch -n "$box" -l env -x -a '(set -nx)' -d "set a variable, or pass the caller's"
+complete -c hutch -n "$box" -l env-block -x -a '(set -nx)' -d 'never pass a variable'
 complete -c hutch -n "$box" -l env-file -r -F -d 'set the variables of a file'
 complete -c hutch -n "$box" -l allow-degraded -d 'accept less where it cannot be enforced'
 complete -c hutch -n "$box" -l strict -d 'refuse where anything would be degraded'

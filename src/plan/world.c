@@ -29,7 +29,7 @@ static const char bashrc[] = "# ~/.bashrc: read by interactive shells\n"
                              "        PS1='\\[\\e[1;32m\\]\\u@\\h\\[\\e[0m\\]:\\[\\e[1;34m\\]\\w\\[\\e[0m\\]\\$ '\n"
                              "fi\n"
                              "alias ll='ls -l' la='ls -A'\n"
-                             "if ! shopt -oq posix && [ -r /usr/share/bash-completion/bash_completion ]; then\n"
+                             "if [ -t 1 ] && ! shopt -oq posix && [ -r /usr/share/bash-completion/bash_completion ]; then\n"
                              "        . /usr/share/bash-completion/bash_completion\n"
                              "fi\n";
 

@@ -87,8 +87,9 @@ static bool is_own(const char *name, size_t len) {
         return false;
 }
 
-/* Variables come first, up to a line that begins otherwise; behind it a line may be of a here-document in a function. */
+/* Variables come first, up to a line of ours; behind it a line may be of a here-document in a function. */
 void shell_put_state(struct buf *b, const char *dump, size_t len) {
+        static const char behind[] = "builtin unset -f trap\n";
         bool variables = true;
 
         for (const char *at = dump, *end = dump + len; at < end;) {
@@ -96,7 +97,7 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                 const char *name = at;
                 bool own = false;
 
-                if (end - at > 8 && !memcmp(at, "builtin ", 8))
+                if ((size_t) (end - at) >= strlen(behind) && !memcmp(at, behind, strlen(behind)))
                         variables = false;
                 if (variables && end - at > 12 && !memcmp(at, "declare -", 9)) {
                         name = memchr(at + 9, ' ', (size_t) (next - at - 9));
