@@ -66,7 +66,7 @@ struct session {
         bool dirty;       /* something changed since */
         bool names_known; /* nothing that could have defined a function ran since */
         bool asking;      /* for a dump */
-        struct timer idle, revive;
+        struct timer idle, revive, ask;
         void (*told)(void *user, const char *state, size_t len);
         void *told_user;
 
@@ -87,7 +87,7 @@ struct session {
         char notice[160]; /* for the next result */
 };
 
-double session_cpu_since(struct session *s); /* since the last call */
+double session_cpu_since(struct session *s);           /* since the last call */
 int session_say(struct session *s, struct buf *lines); /* to the shell */
 void session_ask(struct session *s);                   /* for a dump */
 void session_next(struct session *s);
@@ -101,8 +101,8 @@ void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);
 
 void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
-void attach_begin(struct session *s);            /* the state is known */
-void attach_opened(struct session *s, int master); /* the fd is its own */
+void attach_begin(struct session *s);                 /* the state is known */
+void attach_opened(struct session *s, int master);    /* the fd is its own */
 void attach_ended(struct session *s, int status);
 void attach_free(struct session *s);
 void session_take_state(struct session *s, const char *dump, size_t len);
