@@ -78,12 +78,15 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]) {
 }
 
 void channel_return_pair(struct channel *c, unsigned pair) {
+        if (c->n_free < ARRAY_SIZE(c->free))
+                c->free[c->n_free++] = pair;
+        else
+                channel_remove_pair(c, pair);
+}
+
+void channel_remove_pair(struct channel *c, unsigned pair) {
         char name[32];
 
-        if (c->n_free < ARRAY_SIZE(c->free)) {
-                c->free[c->n_free++] = pair;
-                return;
-        }
         for (int i = 1; i < 3; i++) {
                 snprintf(name, sizeof(name), "%u.%d", pair, i);
                 unlinkat(c->dir, name, 0);

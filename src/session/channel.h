@@ -24,6 +24,7 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
 /* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. */
 int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
+void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
 /* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd);

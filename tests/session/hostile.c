@@ -1,6 +1,8 @@
 /* A session whose processes mean harm: to the warden, and through it to its other sessions. */
 #include "scene.h"
 
+#include <sys/resource.h>
+
 /* The end of the answers' pipe that the shell writes to, wherever it is put. */
 #define ANSWERS "$(find /proc/$$/fd -perm -u+w \\( -lname 'pipe:*' -o -lname /dev/hutch/answers \\) | head -1)"
 
@@ -67,6 +69,17 @@ static void never_tells(void) {
         }
 }
 
+/* Jobs that hold the streams of their run cost the warden descriptors. */
+static void many_jobs(void) {
+        hutch_box *box = open_session(context, NULL);
+
+        for (int i = 0; i < 700; i++)
+                hutch_result_free(run_text(box, "sleep 1000 &"));
+        ok(in_step(box), "700 runs with a background job each: the session goes on");
+        meanwhile("700 runs with a background job each");
+        hutch_box_close(box);
+}
+
 /* A state that brings the box to its end at once. */
 static void bad_state(void) {
         hutch_policy *policy = NULL;
@@ -87,12 +100,18 @@ static void bad_state(void) {
 }
 
 int main(void) {
+        struct rlimit files;
+
         alarm(240);
+        getrlimit(RLIMIT_NOFILE, &files);
+        files.rlim_cur = 1024;
+        setrlimit(RLIMIT_NOFILE, &files);
         context = new_context();
         neighbour = open_session(context, NULL);
         leases();
         flood();
         never_tells();
+        many_jobs();
         bad_state();
         hutch_box_close(neighbour);
         hutch_context_free(context);
