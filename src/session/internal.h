@@ -76,6 +76,7 @@ struct session {
         void *attach_user;
         int attach_answers;
         struct watch *on_attach_answers;
+        struct timer hang_up;
         struct buf attach_heard;
 
         char *history[HISTORY_MOST];

@@ -1,7 +1,11 @@
 /* A session whose processes mean harm: to the warden, and through it to its other sessions. */
 #include "scene.h"
 
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 /* The end of the answers' pipe that the shell writes to, wherever it is put. */
 #define ANSWERS "$(find /proc/$$/fd -perm -u+w \\( -lname 'pipe:*' -o -lname /dev/hutch/answers \\) | head -1)"
@@ -99,6 +103,44 @@ static void bad_state(void) {
         hutch_policy_free(policy);
 }
 
+/* A program at the shell of a person who left: nothing but its own will would end it. */
+static void never_leaves(void) {
+        static const char line[] = "trap '' HUP; sh -c 'trap : HUP; touch /tmp/sits; while :; do sleep 1000; done'\n";
+        hutch_box_options options = {.struct_size = sizeof(options), .session = true, .name = "hostile"};
+        hutch_policy *policy = NULL;
+        hutch_box *box, *visited;
+        int terminal, status;
+        double began;
+        pid_t pid;
+
+        MUST(hutch_policy_new(&policy));
+        MUST(hutch_box_open(policy, &options, &box, &tap_err));
+        pid = forkpty(&terminal, NULL, NULL, NULL);
+        if (pid == 0) {
+                if (hutch_box_attach("hostile", &visited, &tap_err) >= 0)
+                        hutch_box_interact(visited, &status, &tap_err);
+                _exit(1);
+        }
+        ok(pid > 0 && write(terminal, line, strlen(line)) == (ssize_t) strlen(line), "a person who left: was there");
+        for (began = now_ms(); now_ms() - began < 2000;) { /* somebody must read what is shown */
+                struct pollfd screen = {.fd = terminal, .events = POLLIN};
+                char shown[4096];
+
+                if (poll(&screen, 1, 100) > 0 && read(terminal, shown, sizeof(shown)) < 0)
+                        break;
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        close(terminal);
+        began = now_ms();
+        says(box, "ls /tmp/sits; echo on", "/tmp/sits\non\n",
+             "a person who left: what they ran does not hold up the session");
+        ok(now_ms() - began < 15000, "a person who left: in time");
+        hutch_box_close(box);
+        MUST(hutch_session_stop("hostile", true, NULL, &tap_err));
+        hutch_policy_free(policy);
+}
+
 int main(void) {
         struct rlimit files;
 
@@ -113,6 +155,7 @@ int main(void) {
         never_tells();
         many_jobs();
         bad_state();
+        never_leaves();
         hutch_box_close(neighbour);
         hutch_context_free(context);
         return done_testing();
