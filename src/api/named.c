@@ -46,24 +46,32 @@ static int check_name(const char *name, struct hutch_error *err) {
                          "'%s' cannot name a session: letters, digits, '.', '_' and '-' can, up to 64 of them", name);
 }
 
-static int socket_address(int dir, struct sockaddr_un *ret) {
+static int socket_address(int dir, const char *name, struct sockaddr_un *ret) {
         *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-        return snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/socket", dir);
+        return snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, name);
 }
 
 static int connect_to(int dir, int *ret) {
         _cleanup_(closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         struct sockaddr_un address;
 
-        socket_address(dir, &address);
+        socket_address(dir, "socket", &address);
         if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
                 return -errno;
         *ret = take_fd(&fd);
         return 0;
 }
 
+/* Shows the warden that the folder is ours to write, which no box could. */
+static int greet(int dir, int socket) {
+        struct warden_session_request hello = {.request = WARDEN_HELLO};
+        _cleanup_(closep) int proof = openat(dir, "meta", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+        return proof < 0 ? -errno : message_send(socket, &hello, sizeof(hello), &proof, 1);
+}
+
 void named_remove(struct named *n) {
-        static const char *const names[] = {"socket", "meta", "plan"};
+        static const char *const names[] = {"new", "socket", "meta", "plan"};
 
         for (size_t i = 0; n->fd >= 0 && i < ARRAY_SIZE(names); i++)
                 unlinkat(n->fd, names[i], 0);
@@ -100,8 +108,9 @@ static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
         _cleanup_(closep) int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         _cleanup_(freep) char *text = NULL;
         struct sockaddr_un address;
-        json_t *meta = json_pack("{s:s, s:s?, s:I, s:i, s:I}", "workspace", n->workspace ? n->workspace : "", "box", n->box_id, "created",
-                                 (json_int_t) n->created, "pid", n->pid, "idle_ms", (json_int_t) n->idle_timeout_ms);
+        json_t *meta = json_pack("{s:s, s:s?, s:I, s:i, s:I}", "workspace", n->workspace ? n->workspace : "", "box",
+                                 n->box_id, "created", (json_int_t) n->created, "pid", n->pid, "idle_ms",
+                                 (json_int_t) n->idle_timeout_ms);
         int r;
 
         text = meta ? json_dumps(meta, 0) : NULL;
@@ -113,8 +122,10 @@ static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
                 r = write_file(n->fd, "plan", plan->data, plan->len);
         if (r < 0)
                 return r;
-        socket_address(n->fd, &address);
-        if (listener < 0 || bind(listener, (struct sockaddr *) &address, sizeof(address)) < 0 || listen(listener, 64) < 0)
+        /* Under its name only once it listens: one that refuses is taken for what a dead session left. */
+        socket_address(n->fd, "new", &address);
+        if (listener < 0 || bind(listener, (struct sockaddr *) &address, sizeof(address)) < 0 ||
+            listen(listener, 64) < 0 || renameat(n->fd, "new", n->fd, "socket") < 0)
                 return -errno;
         *ret_listener = take_fd(&listener);
         return 0;
@@ -139,7 +150,8 @@ int named_make(const char *name, const struct buf *plan, struct named *n, int *r
                         r = mkdir(n->path, 0700) < 0 ? -errno : 0;
                 if (r == -EEXIST)
                         return error_set(err, HUTCH_E_USAGE, EEXIST,
-                                         "there is a session '%s' already: `hutch session stop %s` ends it", name, name);
+                                         "there is a session '%s' already: `hutch session stop %s` ends it", name,
+                                         name);
         }
         if (r >= 0) {
                 n->fd = open(n->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -163,8 +175,9 @@ static int read_meta(struct named *n, struct buf *ret_plan) {
                 return r;
         meta = json_loads(text, 0, NULL);
         n->workspace = strdup(json_string_value(json_object_get(meta, "workspace")) ?: "");
-        n->box_id = json_string_value(json_object_get(meta, "box")) ? strdup(json_string_value(json_object_get(meta, "box")))
-                                                                    : NULL;
+        n->box_id = json_string_value(json_object_get(meta, "box"))
+                            ? strdup(json_string_value(json_object_get(meta, "box")))
+                            : NULL;
         n->created = (uint64_t) json_integer_value(json_object_get(meta, "created"));
         n->idle_timeout_ms = (uint64_t) json_integer_value(json_object_get(meta, "idle_ms"));
         n->pid = (int) json_integer_value(json_object_get(meta, "pid"));
@@ -200,6 +213,8 @@ int named_connect(const char *name, struct named *ret, int *ret_socket, struct b
                 return error_set(err, HUTCH_E_SESSION_CLOSED, -r,
                                  "there is no session '%s': `hutch session list` shows those that there are", name);
         }
+        if (r >= 0)
+                r = greet(n.fd, socket);
         if (r >= 0)
                 r = read_meta(&n, ret_plan);
         if (r < 0)

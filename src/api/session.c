@@ -13,6 +13,9 @@
 #include "changes.h"
 #include "named.h"
 
+#define STATE_MOST_MS 10000
+#define STATE_MOST (64u << 20)
+
 extern char **environ;
 
 /* ---- opening and closing ---- */
@@ -234,12 +237,24 @@ static json_t *bytes_json(const char *data, size_t len) {
         return json_pack("{s:s%}", "base64", (const char *) b.data, b.len);
 }
 
-/* What __hutch_state printed: words, each with its NUL; the first says how many belong to it. */
+/* A name that is no text cannot be a key. */
+static void put_json(json_t *object, const char *name, const char *value) {
+        if (text_is_utf8(name, strlen(name)))
+                json_object_set_new_nocheck(object, name, bytes_json(value, strlen(value)));
+}
+
+/* What __hutch_state printed, or what the box made of it: words, each with its NUL; the first says how many belong to
+ * it.
+ */
 static json_t *state_json(const char *at, size_t len) {
         static const struct {
                 const char *word, *into;
-        } maps[] = {{"variable", "variables"}, {"exported", "exported"}, {"array", "arrays"},
-                    {"function", "functions"}, {"alias", "aliases"}};
+        } maps[] = {{"variable", "variables"},
+                    {"exported", "exported"},
+                    {"array", "arrays"},
+                    {"function", "functions"},
+                    {"alias", "aliases"}};
+        static const char *const single[] = {"cwd", "umask", "previous", "options"};
         json_t *root = json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:[]}", "variables", "exported", "arrays", "functions",
                                  "aliases", "jobs");
         const char *end = at + len;
@@ -253,8 +268,7 @@ static json_t *state_json(const char *at, size_t len) {
                 second = first + strlen(first) + 1;
                 for (size_t i = 0; !known && second < end && i < ARRAY_SIZE(maps); i++)
                         if (streq(word, maps[i].word)) {
-                                json_object_set_new_nocheck(json_object_get(root, maps[i].into), first,
-                                                            bytes_json(second, strlen(second)));
+                                put_json(json_object_get(root, maps[i].into), first, second);
                                 known = true;
                         }
                 if (known) {
@@ -263,8 +277,9 @@ static json_t *state_json(const char *at, size_t len) {
                 }
                 if (streq(word, "job"))
                         json_array_append_new(json_object_get(root, "jobs"), bytes_json(first, strlen(first)));
-                else
-                        json_object_set_new_nocheck(root, word, bytes_json(first, strlen(first)));
+                for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+                        if (streq(word, single[i]))
+                                put_json(root, word, first);
                 at = second;
         }
         return root;
@@ -288,7 +303,12 @@ static json_t *late_json(const char *data, size_t len) {
 }
 
 int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
-        const hutch_request request = {.command = "__hutch_state", .no_changes = true};
+        /* The box may have put something else in the function's place. */
+        const hutch_request request = {.struct_size = sizeof(request),
+                                       .command = "__hutch_state",
+                                       .no_changes = true,
+                                       .timeout_ms = STATE_MOST_MS,
+                                       .output_cap = STATE_MOST};
         _cleanup_(client_state_done) struct client_state known = {0};
         hutch_result *result;
         json_t *root;
@@ -300,6 +320,10 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         if (r < 0) {
                 hutch_result_free(result);
                 return r;
+        }
+        if (result->killed) {
+                hutch_result_free(result);
+                return error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
         }
         root = state_json(result->output[1], result->output_len[1]);
         hutch_result_free(result);
@@ -535,8 +559,11 @@ int hutch_sessions(void (*see)(void *user, const hutch_session_info *info), void
 
                 if (named_connect(*name, &n, &socket, NULL, &gone) < 0)
                         continue;
-                info = (hutch_session_info){
-                        .name = *name, .workspace = n.workspace, .box_id = n.box_id, .created = n.created, .pid = n.pid};
+                info = (hutch_session_info){.name = *name,
+                                            .workspace = n.workspace,
+                                            .box_id = n.box_id,
+                                            .created = n.created,
+                                            .pid = n.pid};
                 see(user, &info);
         }
         return r;

@@ -297,6 +297,10 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
         case ORDER_ATTACH:
                 start_attached(l, message->value, fds[0]);
                 break;
+        case ORDER_DETACH:
+                if (l->attached > 0)
+                        kill(l->attached, SIGKILL);
+                break;
         case ORDER_INTERRUPT:
                 if (target > 0)
                         shell_interrupt(target, (enum interrupt) message->value);

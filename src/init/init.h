@@ -61,6 +61,7 @@ enum warden_order {
         ORDER_END,        /* kill everything and account for it */
         ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
         ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
+        ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
         ORDER_OTHERS,     /* what runs beside a session's shell gets signal .value */
         ORDER_FREEZE,     /* .value: stop everything in the box, or let it go on */

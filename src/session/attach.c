@@ -11,6 +11,7 @@
 #include "../base/macro.h"
 
 #define HEARD_MOST (64u << 20)
+#define HANG_UP_MS 2000
 
 static void listen_to(struct session *s) {
         ssize_t n;
@@ -41,6 +42,24 @@ int session_attach(struct session *s, void (*attached)(void *user, int master), 
         s->attach_user = user;
         session_next(s);
         return 0;
+}
+
+/* What it runs may not heed that its terminal is gone, and commands would wait for it for ever. */
+static void on_hang_up(void *data) {
+        struct session *s = data;
+
+        if (s->attach == ATTACH_ON)
+                run_order(s->box, ORDER_DETACH, 0, NULL, 0);
+}
+
+void session_detach(struct session *s) {
+        if (s->attach == ATTACH_WANTED) {
+                s->attach = ATTACH_NONE;
+                s->detached(s->attach_user, 129);
+        } else if (s->attach == ATTACH_ON) {
+                s->hang_up = (struct timer){.fire = on_hang_up, .data = s};
+                timer_set(s->loop, &s->hang_up, HANG_UP_MS);
+        }
 }
 
 /* What a shell at a terminal begins with: the state, and what makes it pleasant. */
@@ -103,6 +122,7 @@ void attach_ended(struct session *s, int status) {
 }
 
 void attach_free(struct session *s) {
+        timer_clear(s->loop, &s->hang_up);
         watch_remove(&s->on_attach_answers);
         closep(&s->attach_answers);
         buf_done(&s->attach_heard);

@@ -11,8 +11,7 @@
 #include "../base/macro.h"
 
 void channel_init(struct channel *c, int dir, const struct plan *plan) {
-        *c = (struct channel){
-                .dir = dir, .foreign = plan->map_by_parent, .uid = plan->host_uid, .gid = plan->host_gid};
+        *c = (struct channel){.dir = dir, .foreign = plan->map_by_parent, .uid = plan->host_uid, .gid = plan->host_gid};
 }
 
 void channel_done(struct channel *c) {
@@ -30,8 +29,11 @@ static void take_ids(const struct channel *c, bool on) {
 int channel_put(struct channel *c, const char *name, const void *data, size_t len) {
         _cleanup_(closep) int fd = -1;
 
+        /* Always a new file: the box may hold a lease on the old one, which opening it would wait for. */
+        if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
+                return -errno;
         take_ids(c, true);
-        fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         take_ids(c, false);
         return fd < 0 ? -errno : write_all(fd, data, len);
 }
@@ -76,12 +78,15 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]) {
 }
 
 void channel_return_pair(struct channel *c, unsigned pair) {
+        if (c->n_free < ARRAY_SIZE(c->free))
+                c->free[c->n_free++] = pair;
+        else
+                channel_remove_pair(c, pair);
+}
+
+void channel_remove_pair(struct channel *c, unsigned pair) {
         char name[32];
 
-        if (c->n_free < ARRAY_SIZE(c->free)) {
-                c->free[c->n_free++] = pair;
-                return;
-        }
         for (int i = 1; i < 3; i++) {
                 snprintf(name, sizeof(name), "%u.%d", pair, i);
                 unlinkat(c->dir, name, 0);

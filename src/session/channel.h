@@ -24,6 +24,7 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
 /* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. */
 int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
+void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);

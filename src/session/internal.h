@@ -68,7 +68,7 @@ struct session {
         bool dirty;       /* something changed since */
         bool names_known; /* nothing that could have defined a function ran since */
         bool asking;      /* for a dump */
-        struct timer idle, revive;
+        struct timer idle, revive, ask;
         void (*told)(void *user, const char *state, size_t len);
         void *told_user;
 
@@ -78,6 +78,7 @@ struct session {
         void *attach_user;
         int attach_answers;
         struct watch *on_attach_answers;
+        struct timer hang_up;
         struct buf attach_heard;
 
         char *history[HISTORY_MOST];
@@ -114,8 +115,8 @@ void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);
 
 void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
-void attach_begin(struct session *s);            /* the state is known */
-void attach_opened(struct session *s, int master); /* the fd is its own */
+void attach_begin(struct session *s);                 /* the state is known */
+void attach_opened(struct session *s, int master);    /* the fd is its own */
 void attach_ended(struct session *s, int status);
 void attach_free(struct session *s);
 void session_take_state(struct session *s, const char *dump, size_t len);

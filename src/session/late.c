@@ -8,6 +8,7 @@
 #include "../base/wire.h"
 
 #define LATE_MOST (256 * 1024)
+#define LATES_MOST 64 /* each holds two descriptors of the warden, which are its other sessions', too */
 
 static void keep_bytes(struct late *late, int stream, const void *data, size_t len) {
         struct session *s = late->s;
@@ -54,6 +55,18 @@ static void on_late(void *data, uint32_t events _unused_) {
         late_free(late);
 }
 
+/* The oldest gives way; who still prints there gets SIGPIPE. */
+static void thin_out(struct session *s) {
+        struct late **at = &s->lates;
+
+        for (size_t n = 0; *at && n < LATES_MOST; n++)
+                at = &(*at)->next;
+        if (*at) {
+                channel_remove_pair(&s->channel, (*at)->pair);
+                late_free(take_ptr(*at));
+        }
+}
+
 void late_keep(struct session *s, struct command *c) {
         struct late *late = calloc(1, sizeof(*late));
         bool held = false;
@@ -80,6 +93,7 @@ void late_keep(struct session *s, struct command *c) {
         if (held) {
                 late->next = s->lates;
                 s->lates = late;
+                thin_out(s);
                 return;
         }
         channel_return_pair(&s->channel, late->pair);

@@ -17,6 +17,9 @@
 #define TELL_MS 300            /* and, if that is known, told the texts that were run */
 #define HEARD_MOST (64u << 20) /* a dump larger than this is not kept */
 #define FAILURES_MOST 3
+#define READS_AT_ONCE 4  /* of 64 KiB */
+#define READS_AT_LAST 17 /* the largest pipe */
+#define ASK_MOST_MS 5000 /* a shell that does not tell its state in this time never will */
 
 int session_say(struct session *s, struct buf *lines) {
         ssize_t n;
@@ -78,7 +81,18 @@ void session_ask(struct session *s) {
         put_history(s, &lines);
         shell_put_dump(&lines, s->kind);
         s->asking = session_say(s, &lines) >= 0;
+        if (s->asking)
+                timer_set(s->loop, &s->ask, ASK_MOST_MS);
         buf_done(&lines);
+}
+
+/* What is asked for comes from a function that the box can change. Everything waits for it, deadlines of commands have
+ * not begun: so it has one of its own. */
+static void on_ask(void *data) {
+        struct session *s = data;
+
+        if (s->asking)
+                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
 }
 
 static void on_idle(void *data) {
@@ -107,6 +121,7 @@ void session_take_state(struct session *s, const char *dump, size_t len) {
 static void take_dump(struct session *s, const char *dump, size_t len) {
         session_take_state(s, dump, len);
         s->asking = false;
+        timer_clear(s->loop, &s->ask);
         if (s->told) {
                 void (*told)(void *, const char *, size_t) = take_ptr(s->told);
 
@@ -145,9 +160,11 @@ static void hear(struct session *s, char *word, size_t len) {
                 command_stdin_is_open(s->now);
 }
 
-/* Everything that was said so far. What is heard may end the session's command, never the session. */
-static void listen_to(struct session *s) {
-        for (;;) {
+/* What was said so far, within bounds: whoever floods the pipe must not keep the warden from everything else. What is
+ * heard may end the session's command, never the session. */
+static void listen_to(struct session *s, unsigned reads) {
+        while (reads-- > 0) {
+                size_t begin = 0;
                 ssize_t n;
                 uint8_t *end;
 
@@ -158,17 +175,20 @@ static void listen_to(struct session *s) {
                         return;
                 s->heard.len += (size_t) n;
                 while ((end = memchr(s->heard.data + s->scanned, 0, s->heard.len - s->scanned))) {
-                        size_t len = (size_t) (end - s->heard.data);
-                        _cleanup_(freep) char *word = malloc(len + 1);
+                        size_t len = (size_t) (end - s->heard.data) - begin;
+                        _cleanup_(freep) char *word = len > 0 ? malloc(len + 1) : NULL;
 
                         if (word)
-                                memcpy(word, s->heard.data, len + 1);
-                        memmove(s->heard.data, end + 1, s->heard.len - len - 1);
-                        s->heard.len -= len + 1;
-                        s->scanned = 0;
-                        if (word && len > 0)
+                                memcpy(word, s->heard.data + begin, len + 1);
+                        begin += len + 1;
+                        s->scanned = begin;
+                        if (word)
                                 hear(s, word, len);
                 }
+                if (s->heard.len < begin) /* the shell was forgotten meanwhile */
+                        return;
+                memmove(s->heard.data, s->heard.data + begin, s->heard.len - begin);
+                s->heard.len -= begin;
                 s->scanned = s->heard.len;
                 if (s->heard.len > HEARD_MOST)
                         s->heard.len = s->scanned = 0;
@@ -180,7 +200,7 @@ static void listen_to(struct session *s) {
 static void on_answers(void *data, uint32_t events _unused_) {
         struct session *s = data;
 
-        listen_to(s);
+        listen_to(s, READS_AT_ONCE);
 }
 
 /* ---- the shell's life ---- */
@@ -262,6 +282,7 @@ static void forget_shell(struct session *s) {
         closep(&s->stat);
         s->heard.len = s->scanned = 0;
         s->shell_runs = s->asking = false;
+        timer_clear(s->loop, &s->ask);
 }
 
 /* It exited, was killed, or became another program. Its last words may still wait: a shell that exits tells its state
@@ -270,7 +291,7 @@ static void shell_gone(struct session *s, int status) {
         struct command *c = s->now;
         bool known;
 
-        listen_to(s);
+        listen_to(s, READS_AT_LAST);
         known = !s->dirty;
         forget_shell(s);
         s->failures = known && c ? 0 : s->failures + 1;
@@ -385,8 +406,12 @@ static void on_box_done(void *user, struct run *box) {
         struct outcome why = *run_outcome(box);
         bool revive = s->opened && is_limit(why.reason);
 
+        /* A state that runs into the limit again would do so for ever. */
+        s->failures = s->now ? 0 : s->failures + 1;
+        revive = revive && s->failures <= 2 * FAILURES_MOST;
+
         s->over = !revive;
-        listen_to(s);
+        listen_to(s, READS_AT_LAST);
         forget_shell(s);
         attach_ended(s, 0);
         if (!revive) {
@@ -396,7 +421,8 @@ static void on_box_done(void *user, struct run *box) {
         if (s->now)
                 end_command(s->now, &why);
         snprintf(s->notice, sizeof(s->notice),
-                 "a limit ended the session's box: it was started again, with the shell's state of the last completed run");
+                 "a limit ended the session's box: it was started again, with the shell's state of the last completed "
+                 "run");
         timer_set(s->loop, &s->revive, 0); /* not within the box's own call */
 }
 
@@ -440,13 +466,15 @@ void session_next(struct session *s) {
         }
 }
 
-int session_run(struct session *s, const struct session_command *command, struct command **ret, struct hutch_error *err) {
+int session_run(struct session *s, const struct session_command *command, struct command **ret,
+                struct hutch_error *err) {
         struct command *c, **at = &s->queue;
 
         if (s->over)
                 return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box is gone");
         if (memchr(command->text, 0, command->len))
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "the command's text holds a NUL byte: no shell can read it");
+                return error_set(err, HUTCH_E_USAGE, EINVAL,
+                                 "the command's text holds a NUL byte: no shell can read it");
         c = calloc(1, sizeof(*c));
         if (!c)
                 return error_oom(err);
@@ -454,8 +482,10 @@ int session_run(struct session *s, const struct session_command *command, struct
         c->in = *command;
         c->in.text = strndup(command->text, command->len);
         c->in.env = malloc(command->env_len + 1);
-        if (c->in.env)
+        if (c->in.env) {
                 memcpy((char *) c->in.env, command->env, command->env_len);
+                ((char *) c->in.env)[command->env_len] = 0;
+        }
         c->out[0] = c->out[1] = c->stdin_fd = -1;
         c->stdin_number = -1;
         if (!c->in.text || !c->in.env) {
@@ -525,6 +555,10 @@ void session_signal_others(struct session *s, int sig) {
 
 void session_freeze(struct session *s, bool on) {
         run_order(s->box, ORDER_FREEZE, on, NULL, 0);
+        if (on)
+                timer_clear(s->loop, &s->ask);
+        else if (s->asking)
+                timer_set(s->loop, &s->ask, ASK_MOST_MS);
 }
 
 const struct buf *session_late_output(const struct session *s) {
@@ -552,14 +586,21 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
 
         if (!s)
                 return error_oom(err);
-        *s = (struct session){.loop = loop, .in = *input, .commands = -1, .answers = -1, .stat = -1, .channel = {.dir = -1}, .attach_answers = -1};
+        *s = (struct session){.loop = loop,
+                              .in = *input,
+                              .commands = -1,
+                              .answers = -1,
+                              .stat = -1,
+                              .channel = {.dir = -1},
+                              .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
         s->idle = (struct timer){.fire = on_idle, .data = s};
         s->revive = (struct timer){.fire = on_revive, .data = s};
+        s->ask = (struct timer){.fire = on_ask, .data = s};
         probe_init(s);
         if (input->state) {
                 s->state = strndup(input->state, input->state_len);
-                s->state_len = input->state_len;
+                s->state_len = s->state ? strlen(s->state) : 0;
                 r = s->state ? 0 : error_oom(err);
         }
         if (r >= 0)

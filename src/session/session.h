@@ -52,6 +52,8 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
  * wait meanwhile. `attached` gets the terminal's other side, -1 if it cannot be had; `detached` the exit status. */
 int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
                    void *user);
+/* The person has left: the shell was hung up on and has some time to tell its state. */
+void session_detach(struct session *s);
 
 /* The processes of the box beside init and the shell, a line each: pid and name; how many. */
 size_t session_list_others(const struct session *s, struct buf *ret);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -24,6 +25,7 @@ struct pump {
         struct buf last;
         size_t taken_last;
         bool ended, asked_last, done, draining;
+        size_t to_drain; /* so much is read yet */
 };
 
 static void step(struct pump *p);
@@ -41,10 +43,14 @@ static size_t load(struct pump *p, const uint8_t *bytes, size_t len) {
 /* Reads a chunk; false if there was nothing to read after all. */
 static bool fill(struct pump *p) {
         uint8_t chunk[CHUNK];
-        ssize_t n = read(p->in.from_fd, chunk, sizeof(chunk));
+        ssize_t n = p->draining && p->to_drain < sizeof(chunk) ? (ssize_t) p->to_drain : (ssize_t) sizeof(chunk);
 
+        if (n > 0)
+                n = read(p->in.from_fd, chunk, (size_t) n);
         if (n < 0 && errno == EAGAIN && p->draining)
                 n = 0;
+        if (n > 0 && p->draining)
+                p->to_drain -= (size_t) n;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return false;
         /* EIO is how a terminal says that its other side is gone. */
@@ -213,9 +219,17 @@ int pump_reopen(int fd, int flags) {
 }
 
 void pump_drain(struct pump *p) {
+        struct stat st;
+        int there = 0;
+
         if (!p || p->done || p->draining)
                 return;
         p->draining = true;
+        /* What is in a pipe now, and no more: somebody may go on writing faster than it is read. */
+        p->to_drain =
+                fstat(p->in.from_fd, &st) == 0 && S_ISFIFO(st.st_mode) && ioctl(p->in.from_fd, FIONREAD, &there) == 0
+                        ? (size_t) there
+                        : SIZE_MAX;
         if (!p->writing) /* else it goes on when the reader does */
                 step(p);
 }

@@ -11,7 +11,8 @@
 enum warden_request {
         WARDEN_RUN = 1, /* fds: reply, plan (memfd), then one for each stream that has one */
         WARDEN_PROBE,   /* fds: reply */
-        WARDEN_OPEN,    /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends it */
+        WARDEN_OPEN, /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends
+                        it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
@@ -20,6 +21,7 @@ enum warden_request {
         WARDEN_THAW,    /* the same: and goes on */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
+        WARDEN_HELLO,   /* the same, first thing from who connects to a named session; fds: its proof, see server.c */
         WARDEN_KEEP,    /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
 
@@ -53,10 +55,10 @@ struct warden_run {
 enum warden_reply {
         WARDEN_STDOUT = 1, /* followed by output */
         WARDEN_STDERR = 2,
-        WARDEN_OUTCOME = 3, /* struct warden_outcome; the last one */
-        WARDEN_PROBES = 4,  /* struct warden_probes */
+        WARDEN_OUTCOME = 3,  /* struct warden_outcome; the last one */
+        WARDEN_PROBES = 4,   /* struct warden_probes */
         WARDEN_ATTACHED = 7, /* struct warden_opened; fds: the other side of its terminal */
-        WARDEN_OPENED = 5,  /* struct warden_opened */
+        WARDEN_OPENED = 5,   /* struct warden_opened */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
 };
 

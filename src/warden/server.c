@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "../base/io.h"
 #include "../host/sys.h"
@@ -34,6 +35,7 @@ struct peer { /* somebody who connected to a named session */
         struct peer *next;
         int socket;
         struct watch *watch;
+        bool proven;
 };
 
 union message {
@@ -51,7 +53,7 @@ struct warden {
         struct sessions *sessions;
         struct peer *peers;
         bool kept; /* it lives for its session */
-        int listener, held[2];
+        int listener, held[2], proof;
         struct watch *on_connection;
         struct timer idle;
         uint64_t idle_ms;
@@ -229,10 +231,27 @@ static void peer_free(struct peer *p) {
         free(p);
 }
 
+/* A box may run under the same user and see the socket in a folder that it was given to read: its walls do not stop it
+ * from connecting. What it cannot have is a file of the session's folder that is open for writing, because no box gets
+ * hutch's own folders so. So this is asked of everybody before anything else is heard. */
+static bool take_proof(struct peer *p) {
+        struct warden_session_request hello;
+        _cleanup_(closep) int fd = -1;
+        struct stat shown, own;
+        ssize_t n = message_receive(p->socket, &hello, sizeof(hello), &fd, 1, MSG_DONTWAIT);
+
+        if (n == -EAGAIN)
+                return true;
+        p->proven = n == sizeof(hello) && hello.request == WARDEN_HELLO && fstat(fd, &shown) == 0 &&
+                    fstat(p->warden->proof, &own) == 0 && shown.st_dev == own.st_dev && shown.st_ino == own.st_ino &&
+                    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+        return p->proven;
+}
+
 static void on_peer(void *data, uint32_t events _unused_) {
         struct peer *p = data;
 
-        if (take_request(p->warden, p->socket))
+        if (p->proven ? take_request(p->warden, p->socket) : take_proof(p))
                 return;
         for (struct peer **at = &p->warden->peers; *at; at = &(*at)->next)
                 if (*at == p) {
@@ -242,7 +261,7 @@ static void on_peer(void *data, uint32_t events _unused_) {
         peer_free(p);
 }
 
-/* Whoever is the same user, or root, may talk to the session; the folder's mode says so too. */
+/* Whoever is the same user, or root, may try. */
 static void on_connection(void *data, uint32_t events _unused_) {
         struct warden *w = data;
         _cleanup_(closep) int socket = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -282,13 +301,17 @@ static void let_streams_go(void) {
 }
 
 static void keep(struct warden *w, const struct warden_keep *request, int fds[8]) {
+        char meta[sizeof(w->folder) + 8];
+
         if (w->kept || fds[0] < 0)
                 return;
         w->listener = take_fd(&fds[0]);
         w->held[0] = take_fd(&fds[1]);
         w->held[1] = take_fd(&fds[2]);
         memcpy(w->folder, request->folder, sizeof(w->folder) - 1);
-        if (loop_watch(w->loop, w->listener, EPOLLIN, on_connection, w, &w->on_connection) < 0)
+        snprintf(meta, sizeof(meta), "%s/meta", w->folder);
+        w->proof = open(meta, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (w->proof < 0 || loop_watch(w->loop, w->listener, EPOLLIN, on_connection, w, &w->on_connection) < 0)
                 return;
         w->kept = true;
         w->idle_ms = request->idle_ms ? request->idle_ms : UINT64_MAX;
@@ -370,7 +393,7 @@ static int prepare(struct warden *w) {
 }
 
 int warden_serve(int socket) {
-        struct warden w = {.socket = socket, .listener = -1, .held = {-1, -1}};
+        struct warden w = {.socket = socket, .listener = -1, .held = {-1, -1}, .proof = -1};
         sigset_t mask;
         int r;
 
@@ -395,6 +418,7 @@ int warden_serve(int socket) {
         sessions_free(w.sessions);
         remove_folder(&w);
         closep(&w.listener);
+        closep(&w.proof);
         closep(&w.held[1]);
         closep(&w.held[0]); /* before those who wait for the end hear of it */
         while (w.peers) {

@@ -25,6 +25,7 @@ struct served { /* a session */
         int asked; /* socket of who asked for the state, -1 if nobody */
         int ender; /* socket of who ended it */
         int guest; /* socket of who sits at a shell of it */
+        struct watch *on_guest;
         bool detached, over;
         struct plan *plan;
         char layers[1024];
@@ -79,6 +80,7 @@ static void served_free(struct served *v) {
         closep(&v->socket);
         closep(&v->asked);
         closep(&v->ender);
+        watch_remove(&v->on_guest);
         closep(&v->guest);
         plan_free(v->plan);
         free(v);
@@ -368,7 +370,16 @@ static void on_detached(void *user, int status) {
         struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = {.exit_code = status}};
 
         message_send(v->guest, &reply, sizeof(reply), NULL, 0);
+        watch_remove(&v->on_guest);
         closep(&v->guest);
+}
+
+/* It says nothing: it is gone. */
+static void on_guest(void *data, uint32_t events _unused_) {
+        struct served *v = data;
+
+        watch_remove(&v->on_guest);
+        session_detach(v->session);
 }
 
 void sessions_attach(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
@@ -383,7 +394,8 @@ void sessions_attach(struct sessions *all, const struct warden_session_request *
                 return;
         }
         v->guest = take_fd(&fds[0]);
-        if (session_attach(v->session, on_attached, on_detached, v) < 0)
+        if (loop_watch(all->loop, v->guest, EPOLLIN | EPOLLRDHUP, on_guest, v, &v->on_guest) < 0 ||
+            session_attach(v->session, on_attached, on_detached, v) < 0)
                 on_detached(v, 125);
 }
 

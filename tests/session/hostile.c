@@ -1,0 +1,162 @@
+/* A session whose processes mean harm: to the warden, and through it to its other sessions. */
+#include "scene.h"
+
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* The end of the answers' pipe that the shell writes to, wherever it is put. */
+#define ANSWERS "$(find /proc/$$/fd -perm -u+w \\( -lname 'pipe:*' -o -lname /dev/hutch/answers \\) | head -1)"
+
+static hutch_context *context;
+static hutch_box *neighbour;
+
+static void meanwhile(const char *what) {
+        double began = now_ms();
+
+        ok(in_step(neighbour), "%s: another session answers", what);
+        ok(now_ms() - began < 5000, "%s: in time", what);
+}
+
+static void run_quietly(hutch_box *box, const char *text) {
+        hutch_result_free(run_for(box, text, 3000));
+}
+
+/* Opening a file to write it waits for whoever holds a lease on it, 45 s at most. */
+static void leases(void) {
+        hutch_box *box = open_session(context, NULL);
+
+        says(box,
+             "perl -e '$SIG{IO} = q(IGNORE); open F, q(<), $_ and fcntl F, 1024, 0 and push @held, *F{IO} and print "
+             "qq($_\\n), undef *F "
+             "for qw(/dev/hutch/run); close STDOUT; close STDERR; sleep 60' & read -t 0.5 <> <(:); true",
+             "/dev/hutch/run\n", "leases: a lease on the file of commands is had");
+        ok(in_step(box), "leases: the session goes on");
+        meanwhile("leases");
+        hutch_box_close(box);
+}
+
+static void flood(void) {
+        hutch_box *box = open_session(context, NULL);
+
+        run_quietly(box, "for i in 1 2 3; do cat /dev/zero >" ANSWERS " & done 2>/dev/null; sleep 0.3");
+        meanwhile("a flood of empty answers");
+        ok(in_step(box), "a flood of empty answers: the session itself, too");
+        hutch_box_close(box);
+        box = open_session(context, NULL);
+        run_quietly(box, "for i in 1 2 3; do yes D >" ANSWERS " & done 2>/dev/null; sleep 0.3");
+        meanwhile("an endless answer");
+        hutch_box_close(box);
+        box = open_session(context, NULL);
+        run_quietly(box, "for i in 1 2 3 4; do cat /dev/zero & done; true");
+        meanwhile("background jobs that never stop printing");
+        ok(in_step(box), "background jobs that never stop printing: the session itself, too");
+        hutch_box_close(box);
+}
+
+/* What the shell is asked for between two commands has no deadline of theirs. */
+static void never_tells(void) {
+        static const char *const texts[] = {"__hutch_dump() { while :; do :; done; }", "__hutch_dump() { sleep 1000; }",
+                                            "trap 'while :; do :; done' DEBUG"};
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+                hutch_box *box = open_session(context, NULL);
+                double began = now_ms();
+
+                run_quietly(box, texts[i]);
+                hutch_result_free(run_for(box, "ls /", 1000));
+                ok(now_ms() - began < 30000, "%s: the next command ends", texts[i]);
+                ok(in_step(box), "%s: the session goes on", texts[i]);
+                hutch_box_close(box);
+        }
+}
+
+/* Jobs that hold the streams of their run cost the warden descriptors. */
+static void many_jobs(void) {
+        hutch_box *box = open_session(context, NULL);
+
+        for (int i = 0; i < 700; i++)
+                hutch_result_free(run_text(box, "sleep 1000 &"));
+        ok(in_step(box), "700 runs with a background job each: the session goes on");
+        meanwhile("700 runs with a background job each");
+        hutch_box_close(box);
+}
+
+/* A state that brings the box to its end at once. */
+static void bad_state(void) {
+        hutch_policy *policy = NULL;
+        hutch_box *box;
+        double began;
+
+        MUST(hutch_policy_new(&policy));
+        MUST(hutch_policy_set_limit(policy, HUTCH_LIMIT_PIDS, 20, &tap_err));
+        box = open_session_with(context, policy, NULL);
+        run_quietly(box, "__hutch_dump() { builtin printf 'Dfor i in {1..40}; do sleep 1000 & done\\n\\0'; }");
+        nap(200);
+        began = now_ms();
+        run_quietly(box, "kill -9 $$");
+        ok(in_step(box), "a state that runs into a limit: the session goes on without it");
+        ok(now_ms() - began < 30000, "a state that runs into a limit: in time");
+        hutch_box_close(box);
+        hutch_policy_free(policy);
+}
+
+/* A program at the shell of a person who left: nothing but its own will would end it. */
+static void never_leaves(void) {
+        static const char line[] = "trap '' HUP; sh -c 'trap : HUP; touch /tmp/sits; while :; do sleep 1000; done'\n";
+        hutch_box_options options = {.struct_size = sizeof(options), .session = true, .name = "hostile"};
+        hutch_policy *policy = NULL;
+        hutch_box *box, *visited;
+        int terminal, status;
+        double began;
+        pid_t pid;
+
+        MUST(hutch_policy_new(&policy));
+        MUST(hutch_box_open(policy, &options, &box, &tap_err));
+        pid = forkpty(&terminal, NULL, NULL, NULL);
+        if (pid == 0) {
+                if (hutch_box_attach("hostile", &visited, &tap_err) >= 0)
+                        hutch_box_interact(visited, &status, &tap_err);
+                _exit(1);
+        }
+        ok(pid > 0 && write(terminal, line, strlen(line)) == (ssize_t) strlen(line), "a person who left: was there");
+        for (began = now_ms(); now_ms() - began < 2000;) { /* somebody must read what is shown */
+                struct pollfd screen = {.fd = terminal, .events = POLLIN};
+                char shown[4096];
+
+                if (poll(&screen, 1, 100) > 0 && read(terminal, shown, sizeof(shown)) < 0)
+                        break;
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        close(terminal);
+        began = now_ms();
+        says(box, "ls /tmp/sits; echo on", "/tmp/sits\non\n",
+             "a person who left: what they ran does not hold up the session");
+        ok(now_ms() - began < 15000, "a person who left: in time");
+        hutch_box_close(box);
+        MUST(hutch_session_stop("hostile", true, NULL, &tap_err));
+        hutch_policy_free(policy);
+}
+
+int main(void) {
+        struct rlimit files;
+
+        alarm(240);
+        getrlimit(RLIMIT_NOFILE, &files);
+        files.rlim_cur = 1024;
+        setrlimit(RLIMIT_NOFILE, &files);
+        context = new_context();
+        neighbour = open_session(context, NULL);
+        leases();
+        flood();
+        never_tells();
+        many_jobs();
+        bad_state();
+        never_leaves();
+        hutch_box_close(neighbour);
+        hutch_context_free(context);
+        return done_testing();
+}
