@@ -123,8 +123,6 @@ void hutch_box_close(hutch_box *box) {
         pthread_mutex_unlock(&box->queue);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
-        else if (box->layers)
-                layer_drop_system(box->layers);
         layers_free(box);
         closep(&box->skeleton);
         if (box->own_context)

@@ -111,6 +111,8 @@ static int remember(hutch_box *box, struct hutch_error *err) {
         for (i = 0; r >= 0 && i < n; i++) {
                 struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
 
+                if (layer_is_system(&box->layers->meta, i))
+                        continue;
                 r = changes_open_layer(box->layers, i, &layer, err);
                 if (r >= 0)
                         r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
@@ -234,6 +236,8 @@ static int sort_changes(const hutch_box *box, const struct plan *plan, const str
                 _cleanup_(change_list_done) struct change_list since = {0};
                 const struct layer_pair *layer = &changes->layers[i];
 
+                if (layer->folder < 0)
+                        continue;
                 if (i < box->n_since)
                         r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
                 if (r >= 0 && tracked_add(t, place_of(box, plan, i), i < box->n_since ? &since : &layer->list) < 0)
