@@ -202,8 +202,6 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 return error_set(err, HUTCH_E_SESSION_CLOSED, ESHUTDOWN, "the box is closed");
         r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
         if (r >= 0)
-                r = box_prepare_skeleton(box, *ret_plan, err);
-        if (r >= 0)
                 r = layers_prepare(box, *ret_plan, err);
         if (r < 0)
                 return r;
