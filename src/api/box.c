@@ -203,6 +203,12 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
         r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
         if (r >= 0)
                 r = layers_prepare(box, *ret_plan, err);
+        if (r < 0 && *ret_plan && box_does_without_system(box, err)) {
+                plan_free(take_ptr(*ret_plan));
+                r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
+                if (r >= 0)
+                        r = layers_prepare(box, *ret_plan, err);
+        }
         if (r < 0)
                 return r;
         if (box->context->kind == HUTCH_WARDEN_SELF)
