@@ -137,3 +137,18 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
 --cow / --as user | touch /usr/bin/u && id -un && stat -c %U /usr/bin/u | user user
 --cow / --as user | if [ -e /usr/bin/u ]; then echo there; else echo none; fi | none"
 }
+
+@test "a workspace and further paths in /var, and rules in the system's folders" {
+        local place
+        place=$(mktemp -d /var/tmp/hutch-cow.XXXXXX)
+        echo there >"$place/f"
+        mkdir "$place/ro" && echo ro >"$place/ro/f"
+        run hutch --cow / -d "$place" --ro "$place/ro:/var/spool/app" --hide /usr/share/doc --ro /etc/ssl:/opt/new/ssl --tmpfs /var/cache/x -c 'cat f /var/spool/app/f; echo new >f; pwd; ls -A /usr/share/doc | wc -l
+                ! touch /var/spool/app/x 2>/dev/null && ! mv /usr/share /usr/s 2>/dev/null && ! rmdir /usr/share/doc 2>/dev/null && touch /var/cache/x/y /usr/share/z && ls /opt/new'
+        [ "${lines[*]:0:5}" = "there ro /workspace/${place##*/} 0 ssl" ] || differs "$output"
+        [ "$(cat "$place/f")" = there ] || differs "the workspace was written"
+        rm -rf "$place"
+        hutch discard --older-than 0s >/dev/null 2>&1 || :
+        [ "$(HOME=/var/tmp/hutch-home hutch --cow / --workspace none -c 'touch ~/x && cd && pwd')" = /var/tmp/hutch-home ] || differs "a home in /var"
+        agree
+}
