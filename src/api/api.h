@@ -74,6 +74,9 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
 /* Makes and holds the skeleton that the plan's system folders stand on, if they are copy-on-write. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err);
 
+/* Whether a system under layers, which could not be had, was a comfort only; then the box goes on without. */
+bool box_does_without_system(hutch_box *box, struct hutch_error *err);
+
 /* Adds a notice to a run that failed and may have missed the network. 0 or -ENOMEM. */
 int box_hint_at_network(const hutch_box *box, struct plan *plan, const struct outcome *outcome);
 

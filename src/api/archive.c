@@ -45,10 +45,11 @@ static char *describe_box(const struct layer_box *box) {
         char *text;
 
         for (size_t i = 0; box->meta.lowers[i]; i++)
-                json_array_append_new(layers,
-                                      json_pack("{s:o, s:o}", "lower",
-                                                json_bytes(box->meta.lowers[i], strlen(box->meta.lowers[i])), "dest",
-                                                json_bytes(box->meta.dests[i], strlen(box->meta.dests[i]))));
+                if (!layer_is_system(&box->meta, i))
+                        json_array_append_new(
+                                layers, json_pack("{s:o, s:o}", "lower",
+                                                  json_bytes(box->meta.lowers[i], strlen(box->meta.lowers[i])), "dest",
+                                                  json_bytes(box->meta.dests[i], strlen(box->meta.dests[i]))));
         root = json_pack("{s:i, s:o, s:o, s:I, s:o}", "hutch-box", FORMAT, "workspace",
                          json_bytes(box->meta.workspace, strlen(box->meta.workspace)), "command",
                          json_bytes(box->meta.command, strlen(box->meta.command)), "created",
@@ -68,14 +69,16 @@ static int send_text(int socket, const char *name, const char *text, size_t len)
 static int send_box(const hutch_review *review, int socket, struct pack_count *count, struct hutch_error *err) {
         const struct archive_item end = {.kind = ITEM_END, .name = (char *) ""};
         _cleanup_(freep) char *text = describe_box(review->box), *shell = NULL;
-        size_t len;
+        size_t len, number = 0;
         int r = text ? send_text(socket, "hutch-box", text, strlen(text)) : error_oom(err);
 
         for (size_t i = 0; r >= 0 && i < review->changes.n_layers; i++) {
                 const struct layer_pair *layer = &review->changes.layers[i];
                 char prefix[32];
 
-                snprintf(prefix, sizeof(prefix), "layers/%zu", i);
+                if (layer->folder < 0) /* over this host's system: of no use over another's */
+                        continue;
+                snprintf(prefix, sizeof(prefix), "layers/%zu", number++);
                 r = pack_layer(&layer->pair, layer->folder, prefix, socket, count, err);
         }
         if (r >= 0 && read_whole_file(review->box->fd, "shell", SHELL_MOST, &shell, &len) >= 0)

@@ -160,8 +160,6 @@ void hutch_box_close(hutch_box *box) {
         session_box_close(box);
         if (box->layers && !box->keep_changes)
                 layer_remove(box->layers, NULL);
-        else if (box->layers)
-                layer_drop_system(box->layers);
         layers_free(box);
         closep(&box->skeleton);
         if (box->own_context)
@@ -256,9 +254,13 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 return session_box_run(box, request, output, ret, err);
         r = make_plan(box->policy, request, &box->context->facts, NULL, ret_plan, err);
         if (r >= 0)
-                r = box_prepare_skeleton(box, *ret_plan, err);
-        if (r >= 0)
                 r = layers_prepare(box, *ret_plan, err);
+        if (r < 0 && *ret_plan && box_does_without_system(box, err)) {
+                plan_free(take_ptr(*ret_plan));
+                r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
+                if (r >= 0)
+                        r = layers_prepare(box, *ret_plan, err);
+        }
         if (r < 0)
                 return r;
         if (box->context->kind == HUTCH_WARDEN_SELF)

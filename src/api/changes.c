@@ -94,6 +94,7 @@ int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_
                 *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
                 if (layer_is_system(&box->meta, c.n_layers))
                         continue;
+                c.n_reviewed++;
                 r = changes_open_layer(box, c.n_layers, layer, err);
                 if (r >= 0)
                         r = review_changes(&layer->pair, &layer->list, err);

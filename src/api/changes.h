@@ -20,7 +20,7 @@ struct changed {
 
 struct changes {
         struct layer_pair *layers;
-        size_t n_layers;
+        size_t n_layers, n_reviewed; /* the system's are not */
         struct changed *items;
         size_t n;
 };

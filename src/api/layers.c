@@ -32,6 +32,12 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
                          "no box has changes for %s: `hutch boxes` lists those of other folders", real);
 }
 
+/* The folder that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does not.
+ */
+static const char *lower_of(const struct step *s) {
+        return s->flags & STEP_SYSTEM ? s->dest : s->source;
+}
+
 /* The first run wants them. */
 static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         struct layer_meta meta = {.command = plan->argv[0]};
@@ -44,7 +50,7 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
 
                 if (s->kind != STEP_COW || s->text)
                         continue;
-                r = strv_push(&meta.lowers, s->source);
+                r = strv_push(&meta.lowers, lower_of(s));
                 if (r >= 0)
                         r = strv_push(&meta.dests, s->dest);
                 if (r >= 0 && s->flags & STEP_SYSTEM)
@@ -66,15 +72,15 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
 }
 
 static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
-        /* What lies beneath a system folder's layer may change with the host; its place does not. */
         for (unsigned n = 0; layers->meta.lowers[n]; n++)
-                if (s->flags & STEP_SYSTEM ? streq(layers->meta.dests[n], s->dest)
-                                           : streq(layers->meta.lowers[n], s->source)) {
+                if (streq(layers->meta.lowers[n], lower_of(s))) {
                         *ret = n;
                         return 0;
                 }
         *ret = (unsigned) strv_length(layers->meta.lowers);
-        return layer_add(layers, s->source, s->dest, err);
+        if (s->flags & STEP_SYSTEM && strv_push(&layers->meta.system, s->dest) < 0)
+                return error_oom(err);
+        return layer_add(layers, lower_of(s), s->dest, err);
 }
 
 /* The plan's folders get the layers that the box has for them, by the folder and not by their order. */
@@ -111,6 +117,8 @@ static int remember(hutch_box *box, struct hutch_error *err) {
         for (i = 0; r >= 0 && i < n; i++) {
                 struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
 
+                if (layer_is_system(&box->layers->meta, i))
+                        continue;
                 r = changes_open_layer(box->layers, i, &layer, err);
                 if (r >= 0)
                         r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
@@ -131,6 +139,9 @@ static int remember(hutch_box *box, struct hutch_error *err) {
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         int r;
 
+        r = box_prepare_skeleton(box, plan, err);
+        if (r < 0)
+                return r;
         if (plan->n_layers == 0 || plan->ephemeral)
                 return 0;
         if (!box->layers)
@@ -174,7 +185,9 @@ static int adopt(hutch_box *box, struct hutch_error *err) {
         int r = 0;
 
         for (size_t n = 0; r >= 0 && m->lowers[n]; n++) {
-                if (streq(m->lowers[n], m->workspace)) {
+                if (layer_is_system(m, n)) {
+                        box->policy->cow_system = COW_SYSTEM_ASKED;
+                } else if (streq(m->lowers[n], m->workspace)) {
                         box->policy->workspace = HUTCH_WORKSPACE_COW;
                         r = policy_set_workspace_dir(box->policy, m->workspace, err);
                 } else if (!lies_in_another(m->lowers, m->lowers[n]) && !has_rule(box->policy, m->lowers[n]))
@@ -234,6 +247,8 @@ static int sort_changes(const hutch_box *box, const struct plan *plan, const str
                 _cleanup_(change_list_done) struct change_list since = {0};
                 const struct layer_pair *layer = &changes->layers[i];
 
+                if (layer->folder < 0)
+                        continue;
                 if (i < box->n_since)
                         r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
                 if (r >= 0 && tracked_add(t, place_of(box, plan, i), i < box->n_since ? &since : &layer->list) < 0)

@@ -60,7 +60,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
 static void describe(const struct changes *all, const struct change *c, const char *host_path, hutch_change *ret) {
         *ret = (hutch_change){.kind = (hutch_change_kind) c->kind,
                               .path = host_path,
-                              .short_path = all->n_layers > 1 ? host_path : c->path,
+                              .short_path = all->n_reviewed > 1 ? host_path : c->path,
                               .old_size = c->old_size,
                               .new_size = c->new_size,
                               .old_mode = c->old_mode,
@@ -83,7 +83,7 @@ int review_diff_change(const hutch_review *review, size_t index, unsigned flags,
         const struct diff_options options = {.colour = flags & HUTCH_DIFF_COLOUR,
                                              .clean = flags & HUTCH_DIFF_CLEAN,
                                              .context = 3,
-                                             .folder = all->n_layers > 1 ? layer->pair.host_path + 1 : NULL};
+                                             .folder = all->n_reviewed > 1 ? layer->pair.host_path + 1 : NULL};
 
         return review_diff(&layer->pair, all->items[index].change, &options, out, err);
 }

@@ -36,6 +36,15 @@ int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_e
         return 0;
 }
 
+bool box_does_without_system(hutch_box *box, struct hutch_error *err) {
+        if (box->policy->cow_system != COW_SYSTEM_TRY || box->skeleton >= 0)
+                return false;
+        box->policy->cow_system = COW_SYSTEM_NO;
+        if (err)
+                *err = (struct hutch_error){0};
+        return true;
+}
+
 /* Tools that fetch things, and say little of use where there is no network. */
 static bool mentions_fetching(char *const *argv) {
         static const char *const tools[] = {"pip", "pip3", "npm",  "npx",   "apt-get",

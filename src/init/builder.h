@@ -8,7 +8,9 @@ struct builder {
         const struct init_input *in;
         const struct mount_ops *ops;
         int root;
-        dev_t own;    /* the root's file system: ours to make things in */
+        dev_t own;                       /* the root's file system: ours to make things in */
+        dev_t system[N_SYSTEM_MOST + 4]; /* and the layers over the system's folders, which are the box's */
+        unsigned n_system;
         int *sources; /* of the steps, then their layers' folders, then what is below those; opened before the root
                        * covers anything of the host */
         unsigned n_scratch, n_covers, n_parked;

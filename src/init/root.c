@@ -32,7 +32,12 @@ int builder_error(struct hutch_error *err, int r, const char *what, const char *
 static bool is_own(const struct builder *b, int fd) {
         struct stat st;
 
-        return fstat(fd, &st) == 0 && st.st_dev == b->own;
+        if (fstat(fd, &st) < 0)
+                return false;
+        for (unsigned i = 0; i < b->n_system; i++)
+                if (st.st_dev == b->system[i])
+                        return true;
+        return st.st_dev == b->own;
 }
 
 /* Opens a path of the box. Without openat2 no link is followed at all, one component at a time. */
@@ -364,12 +369,15 @@ static int seal(struct builder *b, const struct step *s, struct hutch_error *err
         return r < 0 ? builder_error(err, r, "seal", s->dest) : 0;
 }
 
+/* The folder may have to be made first, where the box may make things. */
 static int pin(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int fd = builder_open(b, s->dest);
-        int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_AS_IS);
+        _cleanup_(closep) int fd = -1;
+        int r = make_folder(b, s->dest, &fd);
 
-        if (r == -ENOENT)
-                return builder_place_error(err, -EROFS, s->dest);
+        if (r == -EROFS)
+                return builder_place_error(err, r, s->dest);
+        if (r >= 0)
+                r = b->ops->attach_tree(fd, fd, MOUNT_AS_IS);
         return r < 0 ? builder_error(err, r, "pin", s->dest) : 0;
 }
 
@@ -388,10 +396,26 @@ static int make_link(struct builder *b, const struct step *s, struct hutch_error
         return r < 0 ? builder_error(err, r, "link", s->dest) : 0;
 }
 
+static int attach_cow(struct builder *b, const struct step *s, int prepared, int prepared_layer,
+                      struct hutch_error *err) {
+        _cleanup_(closep) int fd = -1;
+        struct stat st;
+        int r;
+
+        r = cow_attach(b, s, prepared, prepared_layer, err);
+        if (r < 0 || !(s->flags & STEP_SYSTEM) || b->n_system == ARRAY_SIZE(b->system))
+                return r;
+        fd = builder_open(b, s->dest);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return builder_error(err, fd < 0 ? fd : -errno, "look at", s->dest);
+        b->system[b->n_system++] = st.st_dev;
+        return 0;
+}
+
 static int apply(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err) {
         switch (s->kind) {
         case STEP_COW:
-                return cow_attach(b, s, prepared, prepared_layer, err);
+                return attach_cow(b, s, prepared, prepared_layer, err);
         case STEP_BIND:
                 return attach_bind(b, s, prepared, err);
         case STEP_TMPFS:

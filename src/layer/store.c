@@ -267,12 +267,6 @@ void layer_sweep_shared(const char *root) {
         trash_empty(state);
 }
 
-void layer_drop_system(struct layer_box *box) {
-        for (size_t i = 0; box->meta.lowers && box->meta.lowers[i]; i++)
-                if (layer_is_system(&box->meta, i))
-                        review_remove_tree(box->fd, stack_number(i, "").text, NULL);
-}
-
 int layer_remove(struct layer_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         _cleanup_(closep) int dir = -1;

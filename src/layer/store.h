@@ -48,9 +48,6 @@ void layer_sweep(const char *root, const char *id);
 /* The same for frozen layers and what was thrown away. */
 void layer_sweep_shared(const char *root);
 
-/* Removes what the box wrote over the system's folders: nobody takes that. */
-void layer_drop_system(struct layer_box *box);
-
 /* Removes the box with everything in it, whatever it holds. */
 int layer_remove(struct layer_box *box, struct hutch_error *err);
 

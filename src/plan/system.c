@@ -73,6 +73,9 @@ int plan_add_system(struct plan *plan, const struct plan_input *in) {
         int r = 0;
 
         plan->open_root = cow;
+        if (in->policy->cow_system == COW_SYSTEM_TRY && !cow)
+                r = strv_push(&plan->notices,
+                              "the system's folders are read-only: there is no place for a skeleton of them");
         for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
                 const struct system_fact *f = &survey->system[i];
 

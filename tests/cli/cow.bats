@@ -320,7 +320,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         [ -e a.txt ] || differs "a.txt"
         traceless
         reviews 125 "only a folder" --cow b.txt true
-        reviews 125 refused --cow / true
+        reviews 125 refused --cow /:/x true
         reviews 125 "" --cow "$T/nosuch" true
         agree
 }

@@ -4,10 +4,10 @@ load helper
 @test "the environment is exactly the safe list" {
         out=$(env -i PATH=/usr/bin:/bin HOME="$HOME" TERM=xterm COLORTERM=c NO_COLOR=1 LANG=C.UTF-8 LC_TIME=C LC_X=1 TZ=UTC SECRET=s AWS_SECRET_ACCESS_KEY=s \
                 SSH_AUTH_SOCK=/x DISPLAY=:0 XDG_RUNTIME_DIR=/run/user/0 DBUS_SESSION_BUS_ADDRESS=x LD_PRELOAD= HUTCH_X=1 \
-                "$HUTCH_BUILD/hutch" env | cut -d= -f1 | sort | xargs)
-        [ "$out" = "COLORTERM HOME LANG LC_TIME LC_X LOGNAME NO_COLOR PATH SHELL TERM TMPDIR TZ USER" ]
-        out=$(env -i "$HUTCH_BUILD/hutch" -d "$T/ws" env | cut -d= -f1 | sort | xargs)
-        [ "$out" = "HOME LOGNAME PATH SHELL TMPDIR USER" ]
+                "$HUTCH_BUILD/hutch" env | cut -d= -f1 | grep -v NPM_CONFIG_GLOBALCONFIG | sort | xargs)
+        [ "$out" = "COLORTERM HOME LANG LC_TIME LC_X LOGNAME NO_COLOR NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TERM TMPDIR TZ USER" ]
+        out=$(env -i "$HUTCH_BUILD/hutch" -d "$T/ws" env | cut -d= -f1 | grep -v NPM_CONFIG_GLOBALCONFIG | sort | xargs)
+        [ "$out" = "HOME LOGNAME NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TMPDIR USER" ]
 }
 
 @test "PATH holds the caller's folders that the box shows, then the standard ones" {

@@ -34,7 +34,8 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         [ "$(cat kept)" = mine ] || differs "the workspace was written"
         [[ $(cat "$T/said") == *"1 change kept"* ]] || differs "$(cat "$T/said")"
         [ "$(hutch diff --name-only)" = kept ] || differs "diff: $(hutch diff --name-only)"
-        [ "$(find "$HOME/.local/state/hutch/boxes" -name x)" = "" ] || differs "the system's layers are kept"
+        # Whoever goes on in the box finds its system as it was left.
+        inside --box "$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")" -c '[ -e /usr/x ] && [ -e /etc/x ]'
         hutch apply >/dev/null
         [ "$(cat kept)" = changed ] || differs "not applied"
         [ -z "$(find "$HOME/.local/state/hutch/boxes" -mindepth 1 2>/dev/null)" ] || differs "a box is left"
@@ -135,4 +136,19 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         prints "--cow / --as root | touch /usr/bin/r /r && id -u && stat -c %u /usr/bin/r | 0 0
 --cow / --as user | touch /usr/bin/u && id -un && stat -c %U /usr/bin/u | user user
 --cow / --as user | if [ -e /usr/bin/u ]; then echo there; else echo none; fi | none"
+}
+
+@test "a workspace and further paths in /var, and rules in the system's folders" {
+        local place
+        place=$(mktemp -d /var/tmp/hutch-cow.XXXXXX)
+        echo there >"$place/f"
+        mkdir "$place/ro" && echo ro >"$place/ro/f"
+        run hutch --cow / -d "$place" --ro "$place/ro:/var/spool/app" --hide /usr/share/doc --ro /etc/ssl:/opt/new/ssl --tmpfs /var/cache/x -c 'cat f /var/spool/app/f; echo new >f; pwd; ls -A /usr/share/doc | wc -l
+                ! touch /var/spool/app/x 2>/dev/null && ! mv /usr/share /usr/s 2>/dev/null && ! rmdir /usr/share/doc 2>/dev/null && touch /var/cache/x/y /usr/share/z && ls /opt/new'
+        [ "${lines[*]:0:5}" = "there ro /workspace/${place##*/} 0 ssl" ] || differs "$output"
+        [ "$(cat "$place/f")" = there ] || differs "the workspace was written"
+        rm -rf "$place"
+        hutch discard --older-than 0s >/dev/null 2>&1 || :
+        [ "$(HOME=/var/tmp/hutch-home hutch --cow / --workspace none -c 'touch ~/x && cd && pwd')" = /var/tmp/hutch-home ] || differs "a home in /var"
+        agree
 }

@@ -6,13 +6,16 @@
 #include "attack.h"
 #include <dirent.h>
 
+/* Of somebody else: a box may have folders of its own at these places. */
 static bool has_entries(const char *path) {
         DIR *dir = opendir(path);
         struct dirent *entry;
         bool found = false;
+        struct stat st;
 
         while (dir && !found && (entry = readdir(dir)))
-                found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+                found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                        fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid();
         if (dir)
                 closedir(dir);
         if (found)

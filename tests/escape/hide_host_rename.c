@@ -6,6 +6,11 @@
  * setup: echo "$token" >"$ws/hidden"; (for _ in {1..400}; do [ -e "$ws/go" ] && break; sleep 0.01; done; echo "$token" >"$host/new"; mv "$host/new" "$ws/hidden"; echo >"$ws/done") 8<&- 9<&- </dev/null >/dev/null 2>&1 &
  * options: --hide "$ws/hidden"
  * args: "$in"
+ * variants: /
+ * variants: /--as root
+ * variants: /--as user
+ * variants: without mount-api/
+ * variants: without landlock/
  * known: What the box may read */
 #include "attack.h"
 

@@ -51,6 +51,9 @@ int main(int argc, char **argv) {
                         return UNTRIED;
                 return try_folder(argv[1]) ? ESCAPED : STOPPED;
         }
+        /* Where they are layers of the box's own they are writable to begin with. */
+        if (can_write("/usr/planted") && can_write("/etc/planted"))
+                return try_folder(argv[1]) ? ESCAPED : STOPPED;
         if (try_folder("/usr") || try_folder("/etc")) {
                 unlink("/usr/planted");
                 unlink("/etc/planted");

@@ -7,6 +7,11 @@
  * options: --ro "$ws/file"
  * args: "$in"
  * check: [ "$(cat "$ws/file")" != old ]
+ * variants: /
+ * variants: /--as root
+ * variants: /--as user
+ * variants: without mount-api/
+ * variants: without landlock/
  * known: What the box may read */
 #include "attack.h"
 

@@ -226,6 +226,8 @@ static int make_policy(const struct fixture *f, struct hutch_policy **ret, struc
 
                 r = name ? policy_set_option(p, name, equals ? equals + 1 : NULL, err) : -ENOMEM;
         }
+        if (f->try_system)
+                p->cow_system = COW_SYSTEM_TRY;
         if (r >= 0)
                 r = policy_validate(p, err);
         if (r < 0)
@@ -381,6 +383,8 @@ const struct fixture golden_cases[] = {
         {"cow-system-as-user", {"cow=/", "as=user", "memory=1G", "cpu=100%"}},
         {"cow-system-as-root-of-root", {"cow=/", "as=root"}, .root = true},
         {"cow-system-mounted-opt", {"cow=/"}, .mounted = "/opt"},
+        {"cow-system-tried", .try_system = true},
+        {"cow-system-tried-in-vain", .try_system = true, .no_cache = true},
         {"cow-system-unmerged", {"cow=/", "workspace=none"}, .unmerged = true},
         {"workspace-cow-in-memory", {"workspace=cow", "ephemeral"}},
         {"workspace-cow-ro-deep-inside", {"workspace=cow", "ro=vendor/mine"}},

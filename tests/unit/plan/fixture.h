@@ -14,6 +14,7 @@ struct fixture {
         bool root;            /* the caller is root over many ids */
         uid_t box_uid;        /* of root: 0 for the usual one, -1 for none */
         bool no_mount_api, unmerged, no_bash, no_etc, no_cache;
+        bool try_system;     /* the system copy-on-write as a comfort, which no option says */
         const char *mounted; /* the system's folder that has other file systems in it */
         int landlock;        /* 0 for the usual one, -1 for none */
         bool no_cgroups;
