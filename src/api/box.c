@@ -257,7 +257,7 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
                 r = layers_prepare(box, *ret_plan, err);
         if (r < 0 && *ret_plan && box_does_without_system(box, err)) {
                 plan_free(take_ptr(*ret_plan));
-                r = make_plan(box->policy, request, &box->context->facts, ret_plan, err);
+                r = make_plan(box->policy, request, &box->context->facts, NULL, ret_plan, err);
                 if (r >= 0)
                         r = layers_prepare(box, *ret_plan, err);
         }

@@ -56,8 +56,6 @@ static int prepare(hutch_box *box, struct hutch_error *err) {
         if (plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
                 return error_oom(err);
         r = make_empty_folders(box->plan, err);
-        if (r >= 0)
-                r = box_prepare_skeleton(box, box->plan, err);
         return r < 0 ? r : layers_prepare(box, box->plan, err);
 }
 
@@ -109,6 +107,12 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
         }
         if (r >= 0)
                 r = prepare(box, err);
+        if (r < 0 && box->plan && box_does_without_system(box, err)) {
+                box->planned.len = 0;
+                r = plan_session(box, err);
+                if (r >= 0)
+                        r = prepare(box, err);
+        }
         if (r >= 0)
                 r = begin(box, NULL, 0, err);
         if (r < 0 && box->layers) {

@@ -119,7 +119,6 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
 }
 
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err) {
-        p->cow_system = COW_SYSTEM_NO;
         switch (preset) {
         case HUTCH_PRESET_API:
                 p->workspace = HUTCH_WORKSPACE_NONE;

@@ -51,6 +51,8 @@ static char *show(const struct hutch_policy *p) {
         for (size_t i = 0; i < p->n_env; i++)
                 buf_printf(&b, "env %s%s%s (%s); ", p->env[i].name, p->env[i].value ? "=" : "",
                            p->env[i].value ? p->env[i].value : "", p->env[i].origin);
+        for (char **name = p->env_block; name && *name; name++)
+                buf_printf(&b, "block %s; ", *name);
         return buf_take_string(&b);
 }
 
@@ -202,6 +204,10 @@ static const struct option_row {
         {"env", "", NULL, HUTCH_E_POLICY_INVALID, "--env: '' is not a variable's name"},
         {"env", "A B=secret", NULL, HUTCH_E_POLICY_INVALID, "--env: 'A B' is not a variable's name"},
         {"env", NULL, NULL, HUTCH_E_USAGE, "--env needs a value: K=V or K"},
+        {"env-block", "A", "block A; "},
+        {"env-block", "A=b", NULL, HUTCH_E_POLICY_INVALID, "--env-block 'A=b': the name of a variable is wanted"},
+        {"env-block", "", NULL, HUTCH_E_POLICY_INVALID, "--env-block '': the name of a variable is wanted"},
+        {"env-block", NULL, NULL, HUTCH_E_USAGE, "--env-block needs a value: K"},
         {"env-file", "/nonexistent/x", NULL, HUTCH_E_PATH_MISSING, "--env-file /nonexistent/x: does not exist"},
         {"env-file", "/", NULL, HUTCH_E_IO, "--env-file /: is a folder"},
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "--env-file needs a value: FILE"},
