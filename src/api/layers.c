@@ -35,7 +35,7 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
 /* The folder that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does not.
  */
 static const char *lower_of(const struct step *s) {
-        return s->flags & STEP_SYSTEM ? s->dest : s->source;
+        return s->flags & STEP_SYSTEM && !(s->flags & STEP_OWN) ? s->dest : s->source;
 }
 
 /* The first run wants them. */

@@ -537,18 +537,16 @@ static int settle_layers(const char *id, bool discard, char **ret_box_id, struct
 }
 
 int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err) {
-        hutch_box *box;
-        int r = hutch_box_attach(name, &box, err);
+        _cleanup_(named_done) struct named n = {.fd = -1};
+        hutch_box box = {.session_id = 1};
+        int r = named_connect(name, &n, &box.warden, NULL, err);
 
         if (r < 0)
                 return r;
         if (ret_box_id)
                 *ret_box_id = NULL;
-        end_named(box);
-        if (box->box_id)
-                r = settle_layers(box->box_id, discard, ret_box_id, err);
-        hutch_box_close(box);
-        return r;
+        end_named(&box);
+        return n.box_id ? settle_layers(n.box_id, discard, ret_box_id, err) : 0;
 }
 
 int hutch_sessions(void (*see)(void *user, const hutch_session_info *info), void *user, hutch_error *err) {

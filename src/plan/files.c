@@ -94,7 +94,7 @@ static int add_own(struct plan *plan, const struct plan_input *in, const char *d
         if (asprintf(&empty, "%s/%s", in->survey->empty, name) < 0)
                 return -ENOMEM;
         return plan_add_step(plan, (struct step){.kind = STEP_COW,
-                                                 .flags = STEP_WRITABLE | STEP_SYSTEM | STEP_GRANTED,
+                                                 .flags = STEP_WRITABLE | STEP_SYSTEM | STEP_GRANTED | STEP_OWN,
                                                  .layer = plan->n_layers++,
                                                  .owner = in->facts->uid,
                                                  .group = in->facts->gid,

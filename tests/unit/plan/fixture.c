@@ -150,6 +150,8 @@ static int add_caller(struct survey *s, const struct fixture *f) {
                 r = strv_pushf(&s->own_folders, "%s/.config/hutch", real);
                 if (r >= 0)
                         r = strv_pushf(&s->own_folders, "%s/.local/state/hutch", real);
+                if (r >= 0)
+                        r = asprintf(&s->empty, "%s/.local/state/hutch/empty", real);
         }
         return r < 0 || !s->user || !s->host_name ? -ENOMEM : 0;
 }
@@ -307,7 +309,7 @@ int fixture_plan(const struct fixture *f, struct plan **ret, struct hutch_error 
 
 static void print_step(struct buf *b, const struct step *s) {
         static const char *const flags[] = {"writable", "devices",  "noexec", "granted",
-                                            "replace",  "submount", "system", "seed"};
+                                            "replace",  "submount", "system", "seed", "own"};
         bool any = false;
 
         buf_printf(b, "  %s:", s->dest);

@@ -13,6 +13,14 @@ static const struct refused_row {
         hutch_code code;
         const char *message, *stage;
 } refused_rows[] = {
+        {{"none, with the system copy-on-write", {"isolation=none", "cow=/", "allow-degraded"}},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "copy-on-write cannot be had with --isolation none",
+         "plan"},
+        {{"the system copy-on-write, and no place", {"cow=/"}, .no_cache = true},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "--cow /: no place for its skeleton of the system: set HOME or XDG_CACHE_HOME",
+         "plan"},
         {{"no command", .argv = (const char *const[]){NULL}}, HUTCH_E_USAGE, "no command to run", "plan"},
         {{"an empty command", .argv = LIST("", "x")}, HUTCH_E_USAGE, "no command to run", "plan"},
         {{"two commands", .argv = LIST("true"), .command = "true"},
