@@ -4,8 +4,8 @@
  *        session -m                           (memory of an idle session: needs root to look into init)
  *
  * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited. Each
- * round does every thing once, in an order drawn anew. Prints one line for each: the name and the times in nanoseconds. With -m:
- * the proportional memory of init and of the shell in KiB. */
+ * round does every thing once, in an order drawn anew. Prints one line for each: the name and the times in nanoseconds.
+ * With -m: the proportional memory of init and of the shell in KiB. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,8 @@ extern char **environ;
 
 enum thing { PIPE_BUILTIN, API_BUILTIN, PIPE_EXTERNAL, API_EXTERNAL, BWRAP_BASH, OPEN_RUN_CLOSE, BWRAP_EACH, THINGS };
 
-static const char *const names[] = {"pipe/builtin", "session/builtin", "pipe/external", "session/external", "bwrap/bash", "session/open-run-close", "bwrap/external"};
+static const char *const names[] = {"pipe/builtin", "session/builtin",        "pipe/external", "session/external",
+                                    "bwrap/bash",   "session/open-run-close", "bwrap/external"};
 
 static hutch_context *context;
 static hutch_policy *policy;
@@ -112,12 +113,24 @@ static uint64_t act(enum thing thing) {
         hutch_box *fresh;
 
         switch (thing) {
-        case PIPE_BUILTIN: ask(":; printf x\n"); break;
-        case API_BUILTIN: run(box, ":"); break;
-        case PIPE_EXTERNAL: ask("/bin/true; printf x\n"); break;
-        case API_EXTERNAL: run(box, "/bin/true"); break;
-        case BWRAP_BASH: spawn(bwrap_bash); break;
-        case BWRAP_EACH: spawn(bwrap_true); break;
+        case PIPE_BUILTIN:
+                ask(":; printf x\n");
+                break;
+        case API_BUILTIN:
+                run(box, ":");
+                break;
+        case PIPE_EXTERNAL:
+                ask("/bin/true; printf x\n");
+                break;
+        case API_EXTERNAL:
+                run(box, "/bin/true");
+                break;
+        case BWRAP_BASH:
+                spawn(bwrap_bash);
+                break;
+        case BWRAP_EACH:
+                spawn(bwrap_true);
+                break;
         default:
                 fresh = open_session();
                 run(fresh, ":");
@@ -213,7 +226,8 @@ int main(int argc, char **argv) {
                 return 0;
         }
         runs = atoi(argv[1]);
-        if (hutch_policy_use_preset(policy, HUTCH_PRESET_RUN, &err) < 0 || hutch_policy_set_workspace(policy, argv[2], HUTCH_WORKSPACE_RW, &err) < 0)
+        if (hutch_policy_use_preset(policy, HUTCH_PRESET_RUN, &err) < 0 ||
+            hutch_policy_set_workspace(policy, argv[2], HUTCH_WORKSPACE_RW, &err) < 0)
                 give_up("policy", &err);
         bwrap_bash = with(argv + 3, argc - 3, bash);
         bwrap_true = with(argv + 3, argc - 3, external);

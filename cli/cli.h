@@ -22,12 +22,12 @@ struct cli {
         bool stat, name_only, force;
         /* of sessions */
         const char *shell, *idle_timeout, *timeout, *output_cap;
-        const char *env[64]; /* NAME=VALUE for one run */
+        const char *env[64];    /* NAME=VALUE for one run */
         size_t n_env;           /* may be more than there is room for */
         const char *box_option; /* the last one that shapes a box, beside those that a run may have too */
         bool discard, stop;
         const char *session; /* which one to snapshot, restore or fork */
-        const char *remove; /* of snapshots */
+        const char *remove;  /* of snapshots */
         bool list;
 };
 

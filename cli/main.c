@@ -22,9 +22,9 @@ void cli_complain(const char *format, ...) {
 static const struct {
         const char *verb;
         int (*act)(struct cli *cli);
-} reviewing[] = {{"session", cli_session},   {"boxes", cli_boxes},     {"diff", cli_diff},       {"apply", cli_apply}, {"discard", cli_discard},
-                 {"snapshot", cli_snapshot}, {"restore", cli_restore}, {"fork", cli_fork},
-                 {"export", cli_export},     {"import", cli_import}};
+} reviewing[] = {{"session", cli_session}, {"boxes", cli_boxes},       {"diff", cli_diff},       {"apply", cli_apply},
+                 {"discard", cli_discard}, {"snapshot", cli_snapshot}, {"restore", cli_restore}, {"fork", cli_fork},
+                 {"export", cli_export},   {"import", cli_import}};
 
 /* An option that another verb would have understood is not passed over: `discard --stat` must not discard. */
 static int check_options(const struct cli *cli) {

@@ -57,19 +57,19 @@ static const struct {
         {"stop", 0, NULL, OWN_STOP},
 };
 
-static const char *const verbs[] = {"run",     "explain",  "doctor",  "shell", "session", "boxes", "diff",   "apply",
-                                    "discard", "snapshot", "restore", "fork",  "export", "import"};
+static const char *const verbs[] = {"run",   "explain", "doctor",   "shell",   "session", "boxes",  "diff",
+                                    "apply", "discard", "snapshot", "restore", "fork",    "export", "import"};
 
 /* Verbs with other defaults than run's: they are known before their options are read. */
 static const char *const persistent[] = {"shell", "session"};
 
 /* Verbs whose words are paths or names, which may stand before options. */
-static const char *const reviewing[] = {"session", "boxes",    "diff",    "apply", "discard",
-                                        "snapshot", "restore", "fork",  "export", "import"};
+static const char *const reviewing[] = {"session",  "boxes",   "diff", "apply",  "discard",
+                                        "snapshot", "restore", "fork", "export", "import"};
 
 /* Verbs that hutch keeps for itself; a program of that name is run with `--` before it. */
-static const char *const reserved[] = {"exec",  "scan", "why", "init",
-                                       "trust", "profiles", "image",   "tui",  "mcp", "batch"};
+static const char *const reserved[] = {"exec",     "scan",  "why", "init", "trust",
+                                       "profiles", "image", "tui", "mcp",  "batch"};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

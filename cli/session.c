@@ -28,8 +28,11 @@ static int fail(const hutch_error *err) {
 }
 
 static int start(struct cli *cli, const char *name) {
-        hutch_box_options options = {
-                .struct_size = sizeof(options), .keep_changes = true, .session = true, .shell = cli->shell, .name = name};
+        hutch_box_options options = {.struct_size = sizeof(options),
+                                     .keep_changes = true,
+                                     .session = true,
+                                     .shell = cli->shell,
+                                     .name = name};
         hutch_error err = {0};
         hutch_box *box;
 
@@ -103,8 +106,9 @@ static int run(struct cli *cli, const char *name) {
                 else if (result->kill_reason == HUTCH_KILLED_OUTPUT)
                         cli_complain("the output reached its cap: the command was ended, the session goes on");
                 else if (result->killed && result->kill_reason != HUTCH_KILLED_CANCELLED)
-                        cli_complain("a limit ended the session's box: it was started again, with the state of the last "
-                                     "completed run");
+                        cli_complain(
+                                "a limit ended the session's box: it was started again, with the state of the last "
+                                "completed run");
                 for (const char *const *notice = result->notices; notice && *notice; notice++)
                         if (isatty(STDERR_FILENO))
                                 cli_complain("note: %s", *notice);
@@ -209,9 +213,10 @@ static int stop(struct cli *cli, const char *name) {
         if (hutch_session_stop(name, cli->discard, &box_id, &err) < 0)
                 return fail(&err);
         if (box_id)
-                cli_complain("what it changed is kept in box %s: `hutch diff --box %s` shows, `hutch apply` takes, `hutch "
-                             "discard` drops it",
-                             box_id, box_id);
+                cli_complain(
+                        "what it changed is kept in box %s: `hutch diff --box %s` shows, `hutch apply` takes, `hutch "
+                        "discard` drops it",
+                        box_id, box_id);
         free(box_id);
         return 0;
 }
@@ -220,7 +225,7 @@ static const struct {
         const char *name;
         int (*act)(struct cli *cli, const char *name);
         bool needs_name;
-} actions[] = {{"start", start, false}, {"run", run, true},   {"state", state, true}, {"reset", reset, true},
+} actions[] = {{"start", start, false},  {"run", run, true},    {"state", state, true}, {"reset", reset, true},
                {"attach", attach, true}, {"list", list, false}, {"stop", stop, true}};
 
 /* What a session is made of is said when it starts: `run --net open` must not run without a network and say nothing. */

@@ -60,8 +60,8 @@ typedef struct hutch_policy hutch_policy;
 
 /* The defaults of each way to start a box. */
 typedef enum hutch_preset {
-        HUTCH_PRESET_API, /* no workspace, as user; what hutch_policy_new() starts from */
-        HUTCH_PRESET_RUN, /* workspace read-write, as host */
+        HUTCH_PRESET_API,     /* no workspace, as user; what hutch_policy_new() starts from */
+        HUTCH_PRESET_RUN,     /* workspace read-write, as host */
         HUTCH_PRESET_SESSION, /* workspace copy-on-write, as user */
 } hutch_preset;
 
@@ -274,8 +274,8 @@ typedef struct hutch_result {
         const hutch_denial *denials;
         size_t n_denials;
         const char *const *notices; /* NULL-terminated */
-        /* What this run changed in copy-on-write folders, or with the option `track` in the workspace, as the box sees it,
-         * NULL-terminated; all NULL where nobody tracked. */
+        /* What this run changed in copy-on-write folders, or with the option `track` in the workspace, as the box sees
+         * it, NULL-terminated; all NULL where nobody tracked. */
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
@@ -301,9 +301,9 @@ HUTCH_EXPORT int hutch_box_reset(hutch_box *box, hutch_error *err);
 /* A named session that somebody else opened. Closing the handle leaves the session alone. */
 HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err);
 
-/* Sits a person down at the session: joins the terminal of the calling process to an interactive shell in the box, which
- * has the session's state and gives back its own when it ends. *ret_status is its exit status. For commands, not for
- * programs with threads: it takes signals and the terminal for the time. */
+/* Sits a person down at the session: joins the terminal of the calling process to an interactive shell in the box,
+ * which has the session's state and gives back its own when it ends. *ret_status is its exit status. For commands, not
+ * for programs with threads: it takes signals and the terminal for the time. */
 HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
 /* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while

@@ -82,7 +82,8 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
 }
 
 /* Options as this version knows them, whatever layout the caller had. */
-static int take_options(hutch_box *box, const hutch_box_options *options, const char **ret_id, struct hutch_error *err) {
+static int take_options(hutch_box *box, const hutch_box_options *options, const char **ret_id,
+                        struct hutch_error *err) {
         hutch_box_options known = {0};
         size_t size = options ? options->struct_size : 0;
 
@@ -145,7 +146,8 @@ void box_leave(hutch_box *box) {
         pthread_mutex_unlock(&box->lock);
 }
 
-/* Ends a run that is under way, waits for every call to return (those that wait for their turn fail), and frees the box.
+/* Ends a run that is under way, waits for every call to return (those that wait for their turn fail), and frees the
+ * box.
  */
 void hutch_box_close(hutch_box *box) {
         if (!box)

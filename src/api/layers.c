@@ -57,7 +57,8 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                         r = strv_push(&meta.system, s->dest);
         }
         meta.workspace = box->workspace ? box->workspace : real;
-        if (!box->workspace && !realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
+        if (!box->workspace &&
+            !realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real))
                 meta.workspace = meta.lowers ? meta.lowers[0] : real;
         if (r < 0)
                 r = error_oom(err);

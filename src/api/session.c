@@ -152,7 +152,8 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
 
         if (!box)
                 return error_oom(err);
-        *box = (hutch_box){.running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
+        *box = (hutch_box){
+                .running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
         box->session_id = 1; /* its warden has this one only */
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);

@@ -90,7 +90,8 @@ static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct 
         if (r < 0)
                 return r;
         if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to snapshot");
+                r = error_set(err, HUTCH_E_USAGE, EINVAL,
+                              "the session keeps its files in memory: there is nothing to snapshot");
         if (r >= 0)
                 r = snapshot_make(box->layers, NULL, ret, err);
         if (r >= 0)
@@ -115,7 +116,8 @@ static int restore_session(hutch_box *box, const struct layer_snapshot *snapshot
         if (r < 0)
                 return r;
         if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to restore");
+                r = error_set(err, HUTCH_E_USAGE, EINVAL,
+                              "the session keeps its files in memory: there is nothing to restore");
         if (r >= 0)
                 r = snapshot_restore(box->layers, snapshot, err);
         if (r < 0)
@@ -139,7 +141,8 @@ static int fork_session(hutch_box *box, hutch_box **ret, struct hutch_error *err
         if (r < 0)
                 return r;
         if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to fork");
+                r = error_set(err, HUTCH_E_USAGE, EINVAL,
+                              "the session keeps its files in memory: there is nothing to fork");
         if (r >= 0)
                 r = snapshot_fork(box->layers, &layers, err);
         resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);

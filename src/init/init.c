@@ -245,8 +245,8 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         struct plan plan = *l->in->plan;
         struct init_input in = *l->in;
         bool bash = strstr(plan.argv[0], "bash");
-        char *argv[] = {plan.argv[0], bash ? (char *) "--rcfile" : (char *) "-i", bash ? (char *) SHELL_CHANNEL "/attach" : NULL,
-                        (char *) "-i", NULL};
+        char *argv[] = {plan.argv[0], bash ? (char *) "--rcfile" : (char *) "-i",
+                        bash ? (char *) SHELL_CHANNEL "/attach" : NULL, (char *) "-i", NULL};
         _cleanup_(closep) int master = -1, slave = -1;
         struct hutch_error err;
         int status = 125, r;

@@ -14,9 +14,9 @@ struct init_input {
         const struct host_facts *facts;
         const int *mounts; /* prepared by a privileged warden; NULL: init opens them itself. One a step, or -1; and once
                             * more as many, for the layers of steps that are copy-on-write; then what is below those */
-        const char *layers;          /* the folder of the box's layers */
-        int streams[3];              /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
-        int answers, answers_as;     /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
+        const char *layers;      /* the folder of the box's layers */
+        int streams[3];          /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
+        int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
         bool leads;                  /* the target is to lead a session of its own at its terminal */

@@ -65,8 +65,7 @@ static void find_job(pid_t shell, struct victims *v) {
 }
 
 void shell_interrupt(pid_t shell, enum interrupt how) {
-        static const int signals[] = {
-                [INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
+        static const int signals[] = {[INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
         struct victims *v = how == INTERRUPT_SHELL || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
 
         if (v) /* before the interrupt wakes the shell */

@@ -142,10 +142,11 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
         return 0;
 }
 
-/* A session's shell is an interactive one, so that an interrupt ends what it runs and not itself; it has no terminal. */
+/* A session's shell is an interactive one, so that an interrupt ends what it runs and not itself; it has no terminal.
+ */
 static int set_shell(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
-        static const char *const bash[] = {"--norc", "--noprofile", "--noediting", "-i", NULL}, *const sh[] = {"-i", NULL},
-                                *const busybox[] = {"sh", "-i", NULL};
+        static const char *const bash[] = {"--norc", "--noprofile", "--noediting", "-i", NULL},
+                                 *const sh[] = {"-i", NULL}, *const busybox[] = {"sh", "-i", NULL};
         const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
         int r;
 
@@ -158,8 +159,8 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
         plan->session = true;
         r = strv_push(&plan->argv, shell);
         for (const char *const *arg = streq(path_basename(shell), "bash")      ? bash
-                                     : streq(path_basename(shell), "busybox") ? busybox
-                                                                              : sh;
+                                      : streq(path_basename(shell), "busybox") ? busybox
+                                                                               : sh;
              r >= 0 && *arg; arg++)
                 r = strv_push(&plan->argv, *arg);
         return r < 0 ? error_oom(err) : 0;
@@ -216,7 +217,8 @@ static void set_limits(struct plan *plan, const struct plan_input *in) {
         const struct hutch_policy *policy = in->policy;
         const struct cgroup_facts *groups = &in->facts->cgroups;
 
-        plan->timeout_ms = in->request->timeout_ms ? in->request->timeout_ms : policy->limits[HUTCH_LIMIT_TIMEOUT_MS].value;
+        plan->timeout_ms =
+                in->request->timeout_ms ? in->request->timeout_ms : policy->limits[HUTCH_LIMIT_TIMEOUT_MS].value;
         plan->output_cap = in->request->output_cap ? in->request->output_cap : policy->limits[HUTCH_LIMIT_OUTPUT].value;
         plan->truncate = policy->overflow == OVERFLOW_TRUNCATE;
         plan->memory = policy->limits[HUTCH_LIMIT_MEMORY].value;

@@ -31,7 +31,7 @@ enum {
         STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
         STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
         STEP_SYSTEM = 1 << 6, /* STEP_COW: a folder of the system's; its layer is dropped with the box, not reviewed */
-        STEP_OWN = 1 << 8,  /* STEP_COW: a folder of the box's own, over an empty one of hutch's state */
+        STEP_OWN = 1 << 8,    /* STEP_COW: a folder of the box's own, over an empty one of hutch's state */
         STEP_SEED = 1 << 7, /* STEP_FILE: the box's own file in a layer or a folder of its own, to change as it likes */
 };
 

@@ -17,21 +17,22 @@ static const char profile[] = "# ~/.profile: read by login shells\n"
                               "        . \"$HOME/.bashrc\"\n"
                               "fi\n";
 
-static const char bashrc[] = "# ~/.bashrc: read by interactive shells\n"
-                             "case $- in *i*) ;; *) return ;; esac\n"
-                             "HISTCONTROL=ignoreboth\n"
-                             "HISTSIZE=10000\n"
-                             "shopt -s checkwinsize histappend\n"
-                             "PS1='\\u@\\h:\\w\\$ '\n"
-                             "if [ -t 1 ] && [ -z \"$NO_COLOR\" ] && command -v dircolors >/dev/null; then\n"
-                             "        eval \"$(dircolors -b)\"\n"
-                             "        alias ls='ls --color=auto' grep='grep --color=auto'\n"
-                             "        PS1='\\[\\e[1;32m\\]\\u@\\h\\[\\e[0m\\]:\\[\\e[1;34m\\]\\w\\[\\e[0m\\]\\$ '\n"
-                             "fi\n"
-                             "alias ll='ls -l' la='ls -A'\n"
-                             "if [ -t 1 ] && ! shopt -oq posix && [ -r /usr/share/bash-completion/bash_completion ]; then\n"
-                             "        . /usr/share/bash-completion/bash_completion\n"
-                             "fi\n";
+static const char bashrc[] =
+        "# ~/.bashrc: read by interactive shells\n"
+        "case $- in *i*) ;; *) return ;; esac\n"
+        "HISTCONTROL=ignoreboth\n"
+        "HISTSIZE=10000\n"
+        "shopt -s checkwinsize histappend\n"
+        "PS1='\\u@\\h:\\w\\$ '\n"
+        "if [ -t 1 ] && [ -z \"$NO_COLOR\" ] && command -v dircolors >/dev/null; then\n"
+        "        eval \"$(dircolors -b)\"\n"
+        "        alias ls='ls --color=auto' grep='grep --color=auto'\n"
+        "        PS1='\\[\\e[1;32m\\]\\u@\\h\\[\\e[0m\\]:\\[\\e[1;34m\\]\\w\\[\\e[0m\\]\\$ '\n"
+        "fi\n"
+        "alias ll='ls -l' la='ls -A'\n"
+        "if [ -t 1 ] && ! shopt -oq posix && [ -r /usr/share/bash-completion/bash_completion ]; then\n"
+        "        . /usr/share/bash-completion/bash_completion\n"
+        "fi\n";
 
 static bool beneath_system(const struct survey *survey, const char *path) {
         for (size_t i = 0; i < survey->n_system; i++)

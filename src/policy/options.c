@@ -157,8 +157,8 @@ static int set_env(struct hutch_policy *p, const struct option *o _unused_, cons
 static int set_env_block(struct hutch_policy *p, const struct option *o _unused_, const char *value,
                          struct hutch_error *err) {
         if (!value[0] || strchr(value, '='))
-                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "--env-block '%s': the name of a variable is wanted",
-                                 value);
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--env-block '%s': the name of a variable is wanted", value);
         return strv_push(&p->env_block, value) < 0 ? error_oom(err) : 0;
 }
 

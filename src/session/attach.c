@@ -1,5 +1,5 @@
-/* A person in a session: one more shell in the box, at a terminal, that begins with the state of the session's own. What
- * it tells when it ends becomes the state of the session's shell, which is started again with it. */
+/* A person in a session: one more shell in the box, at a terminal, that begins with the state of the session's own.
+ * What it tells when it ends becomes the state of the session's shell, which is started again with it. */
 #include "internal.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ static void on_answers(void *data, uint32_t events) {
                 watch_remove(&s->on_attach_answers);
 }
 
-int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
-                   void *user) {
+int session_attach(struct session *s, void (*attached)(void *user, int master),
+                   void (*detached)(void *user, int status), void *user) {
         if (s->over)
                 return -EPIPE;
         if (s->attach != ATTACH_NONE)
@@ -111,7 +111,8 @@ void attach_ended(struct session *s, int status) {
         listen_to(s);
         end = s->attach_heard.len ? memchr(s->attach_heard.data, 0, s->attach_heard.len) : NULL;
         if (end && s->attach_heard.data[0] == 'D') {
-                session_take_state(s, (const char *) s->attach_heard.data + 1, (size_t) (end - s->attach_heard.data) - 1);
+                session_take_state(s, (const char *) s->attach_heard.data + 1,
+                                   (size_t) (end - s->attach_heard.data) - 1);
                 run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0); /* it comes back with that */
                 s->shell_runs = false;
         }

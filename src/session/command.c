@@ -17,7 +17,7 @@ static const struct {
 } pressures[] = {{INTERRUPT_SHELL, 30}, {INTERRUPT_JOB, 170}, {INTERRUPT_TERM, 800}, {INTERRUPT_KILL, 30}};
 
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
-#define KILLS 60 /* a shell loop that starts jobs again and again is met between two of them */
+#define KILLS 60       /* a shell loop that starts jobs again and again is met between two of them */
 
 void command_say_answer(struct command *c) {
         struct buf line = {0};
@@ -115,8 +115,12 @@ static int open_output(struct command *c, int stream) {
 /* The shell has opened its stdin: from here on the end of what is written is its end. */
 void command_stdin_is_open(struct command *c) {
         const struct run_stream *s = &c->in.streams[0];
-        struct pump_input input = {
-                .from = PUMP_FD, .to = PUMP_FD, .from_fd = -1, .to_fd = take_fd(&c->stdin_fd), .bytes = s->data, .len = s->len};
+        struct pump_input input = {.from = PUMP_FD,
+                                   .to = PUMP_FD,
+                                   .from_fd = -1,
+                                   .to_fd = take_fd(&c->stdin_fd),
+                                   .bytes = s->data,
+                                   .len = s->len};
 
         if (input.to_fd < 0)
                 return;
@@ -176,7 +180,8 @@ int command_begin(struct command *c, struct hutch_error *err) {
                 return error_oom(err);
         r = hand_over(c);
         if (r < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s", errno_text(-r));
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s",
+                                 errno_text(-r));
         if (timeout)
                 timer_set(c->s->loop, &c->deadline, timeout);
         return 0;

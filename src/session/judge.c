@@ -10,14 +10,14 @@ static const char *const harmless[] = {":", "true", "false", "echo", "pwd"};
 static const char *const changing[] = {"cd", "export"};
 /* Words that the shell itself understands; anything else is a program. */
 static const char *const own[] = {
-        "!",      "if",       "then",     "else",    "elif",     "fi",      "case",    "esac",      "for",     "select",
-        "while",  "until",    "do",       "done",    "in",       "function", "time",   "coproc",    "alias",   "bg",
-        "bind",   "break",    "builtin",  "caller",  "command",  "compgen", "complete", "compopt",  "continue", "declare",
-        "dirs",   "disown",   "enable",   "eval",    "exec",     "exit",    "fc",      "fg",        "getopts", "hash",
-        "help",   "history",  "jobs",     "kill",    "let",      "local",   "logout",  "mapfile",   "popd",    "printf",
-        "pushd",  "read",     "readarray", "readonly", "return", "set",     "shift",   "shopt",     "source",  "suspend",
-        "test",   "times",    "trap",     "type",    "typeset",  "ulimit",  "umask",   "unalias",   "unset",   "wait",
-        ".",
+        "!",       "if",       "then",    "else",  "elif",    "fi",      "case",     "esac",      "for",
+        "select",  "while",    "until",   "do",    "done",    "in",      "function", "time",      "coproc",
+        "alias",   "bg",       "bind",    "break", "builtin", "caller",  "command",  "compgen",   "complete",
+        "compopt", "continue", "declare", "dirs",  "disown",  "enable",  "eval",     "exec",      "exit",
+        "fc",      "fg",       "getopts", "hash",  "help",    "history", "jobs",     "kill",      "let",
+        "local",   "logout",   "mapfile", "popd",  "printf",  "pushd",   "read",     "readarray", "readonly",
+        "return",  "set",      "shift",   "shopt", "source",  "suspend", "test",     "times",     "trap",
+        "type",    "typeset",  "ulimit",  "umask", "unalias", "unset",   "wait",     ".",
 };
 
 static bool is_in(const char *const *list, size_t n, const char *word) {

@@ -1,10 +1,10 @@
-/* A shell that does not answer any more: a text may have redefined what the answer is made of, or an interrupt of its own
- * thrown the line away that asks for it. It would be waited for in vain.
+/* A shell that does not answer any more: a text may have redefined what the answer is made of, or an interrupt of its
+ * own thrown the line away that asks for it. It would be waited for in vain.
  *
- * A shell takes a line from its pipe when it has done the ones before. So a line that is written after the others, and gone
- * from the pipe later, says that the answer should have come. The first such line asks for it again, the second is the
- * proof; then the shell is ended, and comes back with the state that was known last. A shell that is busy, stopped or starved
- * leaves the line where it is. */
+ * A shell takes a line from its pipe when it has done the ones before. So a line that is written after the others, and
+ * gone from the pipe later, says that the answer should have come. The first such line asks for it again, the second is
+ * the proof; then the shell is ended, and comes back with the state that was known last. A shell that is busy, stopped
+ * or starved leaves the line where it is. */
 #include "internal.h"
 
 #include <sys/ioctl.h>

@@ -237,9 +237,8 @@ double session_cpu_since(struct session *s) {
                 return 0;
         text[n] = 0;
         rest = strrchr(text, ')');
-        if (!rest ||
-            sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system, &child_user,
-                   &child_system) != 4)
+        if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
+                            &child_user, &child_system) != 4)
                 return 0;
         now = (double) (user + system + (unsigned long) child_user + (unsigned long) child_system) * 1000 /
               (double) sysconf(_SC_CLK_TCK);

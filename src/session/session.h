@@ -40,7 +40,8 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
 void session_free(struct session *s); /* ends it; nobody is called any more */
 
 /* Runs a command when those before it are over. */
-int session_run(struct session *s, const struct session_command *command, struct command **ret, struct hutch_error *err);
+int session_run(struct session *s, const struct session_command *command, struct command **ret,
+                struct hutch_error *err);
 
 /* Ends a command, whether it runs or waits; the shell and its background jobs stay. */
 void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
@@ -50,8 +51,8 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
 
 /* Starts a shell for a person, with the state of the session's own, which gets its state back when it ends; commands
  * wait meanwhile. `attached` gets the terminal's other side, -1 if it cannot be had; `detached` the exit status. */
-int session_attach(struct session *s, void (*attached)(void *user, int master), void (*detached)(void *user, int status),
-                   void *user);
+int session_attach(struct session *s, void (*attached)(void *user, int master),
+                   void (*detached)(void *user, int status), void *user);
 /* The person has left: the shell was hung up on and has some time to tell its state. */
 void session_detach(struct session *s);
 

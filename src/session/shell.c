@@ -14,9 +14,9 @@
 /* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
  * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
  * care of that. */
-static const struct shell_kind
-        bash = {session_bash, 198, "\\builtin printf", "\\builtin .", "\\builtin unset", "\\builtin exit", false},
-        sh = {session_sh, 9, "\\command printf", "\\command .", "\\unset", "\\exit", true};
+static const struct shell_kind bash = {session_bash,     198,  "\\builtin printf", "\\builtin .", "\\builtin unset",
+                                       "\\builtin exit", false},
+                               sh = {session_sh, 9, "\\command printf", "\\command .", "\\unset", "\\exit", true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
         return streq(path_basename(path), "bash") ? &bash : &sh;
@@ -41,8 +41,8 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
 }
 
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        buf_printf(b, "%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; %s __hutch_ret\n", kind->print, number, kind->answers,
-                   kind->unset);
+        buf_printf(b, "%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; %s __hutch_ret\n", kind->print, number,
+                   kind->answers, kind->unset);
 }
 
 void shell_put_dump(struct buf *b, const struct shell_kind *kind) {
@@ -74,11 +74,40 @@ void shell_put_env(struct buf *b, const char *env, size_t len) {
 /* Variables that the shell makes itself, of which some would lose that by being set. */
 static bool is_own(const char *name, size_t len) {
         static const char *const names[] = {
-                "BASH",        "BASHOPTS",     "BASHPID",      "BASH_ALIASES", "BASH_ARGC",    "BASH_ARGV",     "BASH_ARGV0",
-                "BASH_CMDS",   "BASH_COMMAND", "BASH_LINENO",  "BASH_SOURCE",  "BASH_SUBSHELL", "BASH_VERSINFO", "BASH_VERSION",
-                "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID",        "FUNCNAME",      "GROUPS",
-                "HISTCMD",     "LINENO",       "PIPESTATUS",   "PPID",         "RANDOM",       "SECONDS",       "SHELLOPTS",
-                "SRANDOM",     "UID",          "_",            "__hutch_ret",  "__hutch_status", "__hutch_leaving",
+                "BASH",
+                "BASHOPTS",
+                "BASHPID",
+                "BASH_ALIASES",
+                "BASH_ARGC",
+                "BASH_ARGV",
+                "BASH_ARGV0",
+                "BASH_CMDS",
+                "BASH_COMMAND",
+                "BASH_LINENO",
+                "BASH_SOURCE",
+                "BASH_SUBSHELL",
+                "BASH_VERSINFO",
+                "BASH_VERSION",
+                "COMP_WORDBREAKS",
+                "DIRSTACK",
+                "EPOCHREALTIME",
+                "EPOCHSECONDS",
+                "EUID",
+                "FUNCNAME",
+                "GROUPS",
+                "HISTCMD",
+                "LINENO",
+                "PIPESTATUS",
+                "PPID",
+                "RANDOM",
+                "SECONDS",
+                "SHELLOPTS",
+                "SRANDOM",
+                "UID",
+                "_",
+                "__hutch_ret",
+                "__hutch_status",
+                "__hutch_leaving",
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -124,7 +153,8 @@ static const char *declared(const char *line, size_t len, size_t *ret_len) {
                 }
         for (*ret_len = 0; name + *ret_len < end && (name[*ret_len] == '_' || isalnum((unsigned char) name[*ret_len]));)
                 ++*ret_len;
-        return *ret_len > 0 && (name + *ret_len == end || name[*ret_len] == '=' || name[*ret_len] == '\n') ? name : NULL;
+        return *ret_len > 0 && (name + *ret_len == end || name[*ret_len] == '=' || name[*ret_len] == '\n') ? name
+                                                                                                           : NULL;
 }
 
 void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names) {

@@ -142,7 +142,8 @@ static int read_reply(int socket, enum warden_reply want, void *ret, size_t size
                 memcpy(ret, &answer, size);
                 return 0;
         }
-        if (n == sizeof(answer.outcome) && answer.reply == WARDEN_OUTCOME && answer.outcome.outcome.error.code != HUTCH_OK) {
+        if (n == sizeof(answer.outcome) && answer.reply == WARDEN_OUTCOME &&
+            answer.outcome.outcome.error.code != HUTCH_OK) {
                 *err = answer.outcome.outcome.error;
                 return err->errnum ? -err->errnum : -EIO;
         }
@@ -157,8 +158,8 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         struct warden_opened opened;
         int ends[2], r;
 
-        if (session->layers && (size_t) snprintf(request.layers, sizeof(request.layers), "%s", session->layers) >=
-                                       sizeof(request.layers))
+        if (session->layers &&
+            (size_t) snprintf(request.layers, sizeof(request.layers), "%s", session->layers) >= sizeof(request.layers))
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
         r = open_reply(ends, err);
         if (r < 0)

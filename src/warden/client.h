@@ -51,7 +51,7 @@ struct client_state {
 void client_state_done(struct client_state *state);
 int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err);
 int warden_client_signal(int warden, uint32_t session, enum warden_request what); /* WARDEN_TERM to WARDEN_THAW */
-int warden_client_end(int warden, uint32_t session); /* and waits until it is over */
+int warden_client_end(int warden, uint32_t session);                              /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err);
 int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, const int held[2]);

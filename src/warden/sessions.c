@@ -175,7 +175,8 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
 
         if (!v)
                 return;
-        *v = (struct served){.all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1, .guest = -1};
+        *v = (struct served){
+                .all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1, .guest = -1};
         memcpy(v->layers, request->layers, sizeof(v->layers) - 1);
         r = memfd_plan(fds[1], &v->plan);
         if (r >= 0 && request->modes[0])
@@ -257,7 +258,8 @@ static int start(struct caller *c, const struct warden_command *request, const c
                 if (request->modes[i] == HUTCH_STREAM_DATA) {
                         r = memfd_map(c->fds[i], &c->stdin_data, &c->stdin_len);
                         if (r < 0)
-                                return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s", errno_text(-r));
+                                return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s",
+                                                 errno_text(-r));
                         input.streams[i].data = c->stdin_data;
                         input.streams[i].len = c->stdin_len;
                 }

@@ -65,7 +65,8 @@ int main(void) {
         runs(box);
         told(box, "echo 1 >one", "+one");
         MUST(hutch_box_review(box, &review, &tap_err));
-        ok(hutch_review_change(review, 0, &change) && !strcmp(change.short_path, "one") && !hutch_review_change(review, 1, &change),
+        ok(hutch_review_change(review, 0, &change) && !strcmp(change.short_path, "one") &&
+                   !hutch_review_change(review, 1, &change),
            "since the beginning there is one change");
         ok(hutch_review_discard(review, NULL, &err) < 0 && hutch_review_apply(review, NULL, 0, NULL, NULL, &err) < 0,
            "an open box is not applied or discarded: %s", err.message);

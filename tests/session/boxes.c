@@ -22,7 +22,8 @@ static void limits(hutch_context *context) {
         MUST(hutch_policy_set_option(p, "pids", "20", &tap_err));
         box = open_session_with(context, p, NULL);
         r = run_for(box, "for i in {1..60}; do sleep 600 & done 2>/dev/null; jobs -r | wc -l", 30000);
-        ok(r->kill_reason == HUTCH_KILLED_PIDS || atoi(r->output[1]) < 25, "no more processes than allowed (%s, reason %d)", r->output[1], r->kill_reason);
+        ok(r->kill_reason == HUTCH_KILLED_PIDS || atoi(r->output[1]) < 25,
+           "no more processes than allowed (%s, reason %d)", r->output[1], r->kill_reason);
         hutch_result_free(r);
         hutch_box_close(box);
         MUST(hutch_policy_set_option(p, "pids", "100", &tap_err));
@@ -31,10 +32,12 @@ static void limits(hutch_context *context) {
         box = open_session_with(context, p, NULL);
         ok(in_step(box), "a session within 64M");
         r = run_for(box, "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}", 60000);
-        ok(strcmp(r->output[1], "300000000\n") != 0, "a run that wants more does not get it (exit %d, reason %d)", r->exit_code, r->kill_reason);
+        ok(strcmp(r->output[1], "300000000\n") != 0, "a run that wants more does not get it (exit %d, reason %d)",
+           r->exit_code, r->kill_reason);
         hutch_result_free(r);
         r = run_for(box, "echo after", 30000);
-        ok(!strcmp(r->output[1], "after\n") || r->error.code == HUTCH_E_SESSION_CLOSED, "then the session goes on, or says that it is gone: %s%s", r->output[1], r->error.message);
+        ok(!strcmp(r->output[1], "after\n") || r->error.code == HUTCH_E_SESSION_CLOSED,
+           "then the session goes on, or says that it is gone: %s%s", r->output[1], r->error.message);
         hutch_result_free(r);
         hutch_box_close(box);
         hutch_policy_free(p);
@@ -107,10 +110,12 @@ static void copy_on_write(hutch_context *context) {
         MUST(hutch_policy_set_workspace(p, dir, HUTCH_WORKSPACE_COW, &tap_err));
         box = open_session_with(context, p, NULL);
         r = run_text(box, "echo 1 > one; echo changed > old");
-        ok(has(r->created, "/one") && has(r->modified, "/old") && !has(r->deleted, ""), "a run's result tells what it changed");
+        ok(has(r->created, "/one") && has(r->modified, "/old") && !has(r->deleted, ""),
+           "a run's result tells what it changed");
         hutch_result_free(r);
         r = run_text(box, "rm old; echo 2 > two; cat one");
-        ok(has(r->created, "/two") && has(r->deleted, "/old") && !strcmp(r->output[1], "1\n"), "the next run finds it, and tells its own");
+        ok(has(r->created, "/two") && has(r->deleted, "/old") && !strcmp(r->output[1], "1\n"),
+           "the next run finds it, and tells its own");
         hutch_result_free(r);
         r = run_request(box, &quiet);
         ok(!r->created && !r->modified && !r->deleted, "no_changes: nobody looks");
@@ -120,7 +125,9 @@ static void copy_on_write(hutch_context *context) {
         ok(access(path, F_OK) < 0, "and has no new one");
         hutch_result_free(run_text(box, "V=v; cd /usr; f() { :; }; sleep 8888 &"));
         ok(hutch_box_reset(box, &tap_err) == 0, "reset");
-        says(box, "cat old; ls; echo ${V-none}; pwd; type -t f; pgrep -f 8888; jobs; history | wc -l", "old\nold\nnone\n/workspace\n0\n", "brings back files, variables, functions, folder; ends jobs; forgets history");
+        says(box, "cat old; ls; echo ${V-none}; pwd; type -t f; pgrep -f 8888; jobs; history | wc -l",
+             "old\nold\nnone\n/workspace\n0\n",
+             "brings back files, variables, functions, folder; ends jobs; forgets history");
         r = run_text(box, "echo 3 > three");
         ok(has(r->created, "/three") && !has(r->created, "/one"), "changes are counted anew");
         hutch_result_free(r);
@@ -145,7 +152,8 @@ static void resets(hutch_context *context) {
         for (int i = 0; i < 5; i++)
                 MUST(hutch_box_reset(box, &tap_err));
         says(box, "ls /workspace; ls /tmp; echo ${X-none}", "none\n", "five resets in a row");
-        ok(hutch_box_reset(plain, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "a box that is no session has none: %s", tap_err.message);
+        ok(hutch_box_reset(plain, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE,
+           "a box that is no session has none: %s", tap_err.message);
         hutch_box_close(plain);
         hutch_box_close(box);
 }
@@ -158,13 +166,16 @@ static void refusals(void) {
         hutch_error err = {0};
 
         MUST(hutch_policy_set_isolation(p, "none", &tap_err));
-        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_GUARANTEE_UNAVAILABLE, "no session without isolation: %s", err.message);
+        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_GUARANTEE_UNAVAILABLE,
+           "no session without isolation: %s", err.message);
         MUST(hutch_policy_set_isolation(p, "namespace", &tap_err));
         options.shell = "/no/such/shell";
-        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_PATH_MISSING, "a shell that is not there: %s", err.message);
+        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_PATH_MISSING,
+           "a shell that is not there: %s", err.message);
         MUST(hutch_context_new(HUTCH_WARDEN_SELF, &self, &tap_err));
         options = (hutch_box_options){.struct_size = sizeof(options), .session = true, .context = self};
-        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_USAGE, "no session in the caller's own process: %s", err.message);
+        ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_USAGE,
+           "no session in the caller's own process: %s", err.message);
         hutch_context_free(self);
         hutch_policy_free(p);
 }
@@ -216,7 +227,8 @@ static void ends(void) {
         hutch_result_free(j.result);
         for (int i = 0; i < 4; i++) {
                 pthread_join(queued[i].thread, NULL);
-                ok(queued[i].ret < 0 && queued[i].err.code == HUTCH_E_SESSION_CLOSED, "and the error of one that waits is session_closed: %s", queued[i].err.message);
+                ok(queued[i].ret < 0 && queued[i].err.code == HUTCH_E_SESSION_CLOSED,
+                   "and the error of one that waits is session_closed: %s", queued[i].err.message);
                 hutch_result_free(queued[i].result);
         }
         ok(await_processes(mark_of(1), 0), "nothing of it is left");
@@ -228,7 +240,8 @@ static void ends(void) {
         kill(warden, SIGKILL);
         ok(await_processes(mark_of(2), 0), "a killed warden takes the session along");
         r = run_text(box, "echo no");
-        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a run is session_closed then: %s", r->error.message);
+        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a run is session_closed then: %s",
+           r->error.message);
         hutch_result_free(r);
         r = run_text(box, "echo no");
         ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "and again");
@@ -262,7 +275,8 @@ static int init_of(const char *mark) {
 
                 snprintf(path, sizeof(path), "/proc/%d/stat", i == 0 ? pid : shell);
                 f = fopen(path, "r");
-                if (!f || !fgets(line, sizeof(line), f) || !(behind = strrchr(line, ')')) || sscanf(behind, ") %*c %d", &parent) != 1)
+                if (!f || !fgets(line, sizeof(line), f) || !(behind = strrchr(line, ')')) ||
+                    sscanf(behind, ") %*c %d", &parent) != 1)
                         parent = 0;
                 if (f)
                         fclose(f);
@@ -286,7 +300,8 @@ static void box_is_killed(hutch_context *context) {
         init = init_of(mark_of(3));
         ok(init > 1 && kill(init, SIGKILL) == 0, "the box is killed from outside");
         pthread_join(j.thread, NULL);
-        ok(j.result && (j.ret < 0 || j.result->killed || j.result->exit_code == 137), "the run ends (%d, exit %d, %s)", j.ret, j.result ? j.result->exit_code : -1, j.err.message);
+        ok(j.result && (j.ret < 0 || j.result->killed || j.result->exit_code == 137), "the run ends (%d, exit %d, %s)",
+           j.ret, j.result ? j.result->exit_code : -1, j.err.message);
         hutch_result_free(j.result);
         r = run_text(box, "echo no");
         ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "the next is session_closed: %s", r->error.message);

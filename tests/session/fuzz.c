@@ -1,6 +1,6 @@
-/* Random shell text: whatever a text is, the next run answers in step, within its time. Texts come from a grammar of shell (some
- * of it cut, doubled or with bytes changed) and some are random bytes. Seeds are fixed; HUTCH_LONG=1 takes more of them, from
- * the clock, and SESSION_SEED takes one. */
+/* Random shell text: whatever a text is, the next run answers in step, within its time. Texts come from a grammar of
+ * shell (some of it cut, doubled or with bytes changed) and some are random bytes. Seeds are fixed; HUTCH_LONG=1 takes
+ * more of them, from the clock, and SESSION_SEED takes one. */
 #include "scene.h"
 
 #include <time.h>
@@ -33,15 +33,141 @@ static const char *pick(const char *const *list, size_t n) {
 }
 #define PICK(list) pick(list, sizeof(list) / sizeof((list)[0]))
 
-static const char *const words[] = {"a", "b c", "$x", "\"$x\"", "'q'", "${x:-d}", "${y[@]}", "$(echo s)", "`echo t`", "$((1+x))", "*", "~", "$?", "$!", "$$", "{1..3}", "-n", "--", "\\\\", "$'\\n'", "<(echo p)", "${x:?}", "${!x}", "${x@Q}", "ä", "\xff", "''", "\"\"", "1", "[", "]"};
-static const char *const simple[] = {
-        "echo", "printf", "true", "false", ":", "cd /", "cd -", "cd", "x=1", "x=", "y=(1 2)", "declare -A m", "export x", "unset x y", "read v", "test -f", "[ a = b ]", "set", "set --",
-        "set -e", "set +e", "set -u", "set +u", "set -f", "set +f", "set -x", "set +x", "set -o pipefail", "shopt -s nullglob", "umask 022", "trap 'echo t' USR1", "trap - USR1", "trap 'x=2' EXIT", "trap - EXIT",
-        "trap 'echo e' ERR", "trap 'echo d' DEBUG", "trap - DEBUG ERR", "trap '' INT", "trap - INT", "kill -USR1 $$", "kill -INT $$", "kill -TERM $$", "kill -9 $$", "exit", "exit 3", "return", "return 2", "exec true", "exec 2>&1", "exec >/dev/null", "exec 5>&1", "exec 5>&-", "eval echo",
-        "eval 'echo '", "history", "jobs", "wait", "fg", "bg", "disown", "alias a=echo", "unalias -a", "a", "f", "g", "type f", "hash -r", "cat", "cat /dev/null", "ls /", "head -c 10 /dev/zero", "sleep 0.01", "env", "sh -c 'exit 4'", "bash -c 'kill -9 $$'", "nonsense", "builtin echo", "command echo",
-        "let x=1", "((x++))", "[[ a == b ]]", "shift", "getopts ab o", "break", "continue", "local z", "readonly r=1", "r=2", "times", "ulimit -c 0", "pushd /", "popd", "dirs", "source /dev/null", ". /nonexistent", "suspend", "logout", "set -m", "set +m", "set -n", "set -v", "set +v", "enable -n echo", "enable echo", "unset -f f", "PROMPT_COMMAND='x=3'", "PS1='$ '", "IFS=:", "IFS=", "unset IFS", "PATH=", "PATH=/usr/bin:/bin", "LC_ALL=C", "BASH_ENV=/dev/null", "unset HOME", "printf '\\0'", "printf 'R1 0\\0'", "echo 'D'", "exec 198>&-", "exec 9>&-", "exec <&-", "exec 0</dev/null", "kill -STOP $$", "set -o posix", "set +o posix"};
+static const char *const words[] = {"a",         "b c",      "$x",       "\"$x\"", "'q'",  "${x:-d}", "${y[@]}",
+                                    "$(echo s)", "`echo t`", "$((1+x))", "*",      "~",    "$?",      "$!",
+                                    "$$",        "{1..3}",   "-n",       "--",     "\\\\", "$'\\n'",  "<(echo p)",
+                                    "${x:?}",    "${!x}",    "${x@Q}",   "ä",      "\xff", "''",      "\"\"",
+                                    "1",         "[",        "]"};
+static const char *const simple[] = {"echo",
+                                     "printf",
+                                     "true",
+                                     "false",
+                                     ":",
+                                     "cd /",
+                                     "cd -",
+                                     "cd",
+                                     "x=1",
+                                     "x=",
+                                     "y=(1 2)",
+                                     "declare -A m",
+                                     "export x",
+                                     "unset x y",
+                                     "read v",
+                                     "test -f",
+                                     "[ a = b ]",
+                                     "set",
+                                     "set --",
+                                     "set -e",
+                                     "set +e",
+                                     "set -u",
+                                     "set +u",
+                                     "set -f",
+                                     "set +f",
+                                     "set -x",
+                                     "set +x",
+                                     "set -o pipefail",
+                                     "shopt -s nullglob",
+                                     "umask 022",
+                                     "trap 'echo t' USR1",
+                                     "trap - USR1",
+                                     "trap 'x=2' EXIT",
+                                     "trap - EXIT",
+                                     "trap 'echo e' ERR",
+                                     "trap 'echo d' DEBUG",
+                                     "trap - DEBUG ERR",
+                                     "trap '' INT",
+                                     "trap - INT",
+                                     "kill -USR1 $$",
+                                     "kill -INT $$",
+                                     "kill -TERM $$",
+                                     "kill -9 $$",
+                                     "exit",
+                                     "exit 3",
+                                     "return",
+                                     "return 2",
+                                     "exec true",
+                                     "exec 2>&1",
+                                     "exec >/dev/null",
+                                     "exec 5>&1",
+                                     "exec 5>&-",
+                                     "eval echo",
+                                     "eval 'echo '",
+                                     "history",
+                                     "jobs",
+                                     "wait",
+                                     "fg",
+                                     "bg",
+                                     "disown",
+                                     "alias a=echo",
+                                     "unalias -a",
+                                     "a",
+                                     "f",
+                                     "g",
+                                     "type f",
+                                     "hash -r",
+                                     "cat",
+                                     "cat /dev/null",
+                                     "ls /",
+                                     "head -c 10 /dev/zero",
+                                     "sleep 0.01",
+                                     "env",
+                                     "sh -c 'exit 4'",
+                                     "bash -c 'kill -9 $$'",
+                                     "nonsense",
+                                     "builtin echo",
+                                     "command echo",
+                                     "let x=1",
+                                     "((x++))",
+                                     "[[ a == b ]]",
+                                     "shift",
+                                     "getopts ab o",
+                                     "break",
+                                     "continue",
+                                     "local z",
+                                     "readonly r=1",
+                                     "r=2",
+                                     "times",
+                                     "ulimit -c 0",
+                                     "pushd /",
+                                     "popd",
+                                     "dirs",
+                                     "source /dev/null",
+                                     ". /nonexistent",
+                                     "suspend",
+                                     "logout",
+                                     "set -m",
+                                     "set +m",
+                                     "set -n",
+                                     "set -v",
+                                     "set +v",
+                                     "enable -n echo",
+                                     "enable echo",
+                                     "unset -f f",
+                                     "PROMPT_COMMAND='x=3'",
+                                     "PS1='$ '",
+                                     "IFS=:",
+                                     "IFS=",
+                                     "unset IFS",
+                                     "PATH=",
+                                     "PATH=/usr/bin:/bin",
+                                     "LC_ALL=C",
+                                     "BASH_ENV=/dev/null",
+                                     "unset HOME",
+                                     "printf '\\0'",
+                                     "printf 'R1 0\\0'",
+                                     "echo 'D'",
+                                     "exec 198>&-",
+                                     "exec 9>&-",
+                                     "exec <&-",
+                                     "exec 0</dev/null",
+                                     "kill -STOP $$",
+                                     "set -o posix",
+                                     "set +o posix"};
 static const char *const joints[] = {"; ", " && ", " || ", " | ", "\n", " & ", " |& ", ";", "\n\n", " ; ; "};
-static const char *const redirections[] = {" >/dev/null", " 2>&1", " </dev/null", " >>/tmp/f", " >&2", " <<<w", " <<X\nhere $x\nX\n", " <<'Y'\nraw\n", " 3>&1", " >&-", " <&-", " >/no/such", " &>/dev/null", " 198>&1", " <>/dev/null"};
+static const char *const redirections[] = {
+        " >/dev/null",        " 2>&1",         " </dev/null", " >>/tmp/f", " >&2", " <<<w",
+        " <<X\nhere $x\nX\n", " <<'Y'\nraw\n", " 3>&1",       " >&-",      " <&-", " >/no/such",
+        " &>/dev/null",       " 198>&1",       " <>/dev/null"};
 
 static void command(struct text *t, int depth);
 
@@ -55,15 +181,58 @@ static void list(struct text *t, int depth) {
 
 static void command(struct text *t, int depth) {
         switch (depth > 3 ? 0 : draw(14)) {
-        case 1: put(t, "if "); list(t, depth + 1); put(t, "; then "); list(t, depth + 1); put(t, "; fi"); break;
-        case 2: put(t, "for i in "); put(t, PICK(words)); put(t, "; do "); list(t, depth + 1); put(t, "; done"); break;
-        case 3: put(t, "(" ); list(t, depth + 1); put(t, ")"); break;
-        case 4: put(t, "{ "); list(t, depth + 1); put(t, "; }"); break;
-        case 5: put(t, draw(2) ? "f() { " : "function g { "); list(t, depth + 1); put(t, "; }"); break;
-        case 6: put(t, "case "); put(t, PICK(words)); put(t, " in *) "); list(t, depth + 1); put(t, ";; esac"); break;
-        case 7: put(t, "x=$("); list(t, depth + 1); put(t, ")"); break;
-        case 8: put(t, "! "); command(t, depth + 1); break;
-        case 9: put(t, "while "); list(t, depth + 1); put(t, "; do "); list(t, depth + 1); put(t, "; break; done"); break;
+        case 1:
+                put(t, "if ");
+                list(t, depth + 1);
+                put(t, "; then ");
+                list(t, depth + 1);
+                put(t, "; fi");
+                break;
+        case 2:
+                put(t, "for i in ");
+                put(t, PICK(words));
+                put(t, "; do ");
+                list(t, depth + 1);
+                put(t, "; done");
+                break;
+        case 3:
+                put(t, "(");
+                list(t, depth + 1);
+                put(t, ")");
+                break;
+        case 4:
+                put(t, "{ ");
+                list(t, depth + 1);
+                put(t, "; }");
+                break;
+        case 5:
+                put(t, draw(2) ? "f() { " : "function g { ");
+                list(t, depth + 1);
+                put(t, "; }");
+                break;
+        case 6:
+                put(t, "case ");
+                put(t, PICK(words));
+                put(t, " in *) ");
+                list(t, depth + 1);
+                put(t, ";; esac");
+                break;
+        case 7:
+                put(t, "x=$(");
+                list(t, depth + 1);
+                put(t, ")");
+                break;
+        case 8:
+                put(t, "! ");
+                command(t, depth + 1);
+                break;
+        case 9:
+                put(t, "while ");
+                list(t, depth + 1);
+                put(t, "; do ");
+                list(t, depth + 1);
+                put(t, "; break; done");
+                break;
         default:
                 put(t, PICK(simple));
                 for (unsigned n = draw(4); n > 0; n--) {
@@ -84,10 +253,18 @@ static void make(struct text *t) {
                 list(t, 0);
         for (unsigned n = draw(4) == 0 ? draw(4) + 1 : 0; n > 0 && t->len > 1; n--)
                 switch (draw(4)) {
-                case 0: t->len = draw((unsigned) t->len) + 1; break;                           /* cut */
-                case 1: t->data[draw((unsigned) t->len)] = (char) (draw(255) + 1); break;      /* changed */
-                case 2: t->data[draw((unsigned) t->len)] = "'\"`$(){}\\\n;&|<>#"[draw(16)]; break; /* meaning */
-                default: put(t, "\n'"); break;
+                case 0:
+                        t->len = draw((unsigned) t->len) + 1;
+                        break; /* cut */
+                case 1:
+                        t->data[draw((unsigned) t->len)] = (char) (draw(255) + 1);
+                        break; /* changed */
+                case 2:
+                        t->data[draw((unsigned) t->len)] = "'\"`$(){}\\\n;&|<>#"[draw(16)];
+                        break; /* meaning */
+                default:
+                        put(t, "\n'");
+                        break;
                 }
         t->data[t->len] = 0;
 }
@@ -107,7 +284,8 @@ static bool answers(hutch_box *box, unsigned i) {
                 if (strspn(at + 1, "0123456789abcdef") == 14 && strncmp(at, want, 15))
                         good = false;
         if (!good)
-                printf("#   want '%s', got '%s', stderr '%s', exit %d, reason %d, notice '%s', error '%s'\n", want, r->output[1], r->output[2], r->exit_code, r->kill_reason, notice_of(r), r->error.message);
+                printf("#   want '%s', got '%s', stderr '%s', exit %d, reason %d, notice '%s', error '%s'\n", want,
+                       r->output[1], r->output[2], r->exit_code, r->kill_reason, notice_of(r), r->error.message);
         hutch_result_free(r);
         return good;
 }
@@ -131,7 +309,8 @@ static bool feed(hutch_context *context, const char *shell, uint64_t seed, unsig
                 hutch_result_free(r);
                 good = good && answers(box, i);
                 if (!good)
-                        printf("#   seed %llu, text %u (%.0f ms): %s\n#   %s\n", (unsigned long long) seed, i, now_ms() - began, t.data, tap_err.message);
+                        printf("#   seed %llu, text %u (%.0f ms): %s\n#   %s\n", (unsigned long long) seed, i,
+                               now_ms() - began, t.data, tap_err.message);
                 if (i % 40 == 39)
                         good = good && hutch_box_reset(box, &tap_err) == 0 && in_step(box);
         }
@@ -146,7 +325,8 @@ int main(void) {
         unsigned seeds = one ? 1 : is_long() ? 60 : 3, texts = is_long() ? 300 : 80;
 
         for (uint64_t seed = first; seed < first + seeds; seed++) {
-                ok(feed(context, "/bin/bash", seed, texts), "bash, seed %llu: %u texts, in step after each", (unsigned long long) seed, texts);
+                ok(feed(context, "/bin/bash", seed, texts), "bash, seed %llu: %u texts, in step after each",
+                   (unsigned long long) seed, texts);
                 ok(feed(context, "/bin/dash", seed, texts), "dash, seed %llu: the same", (unsigned long long) seed);
         }
         hutch_context_free(context);

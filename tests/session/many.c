@@ -1,5 +1,6 @@
-/* Many runs in one session and many sessions at once, each run with a random token: no mix-up, and nothing grows: descriptors of
- * this process and of the warden, processes, the warden's memory. HUTCH_LONG=1: 10,000 runs, 200 sessions. */
+/* Many runs in one session and many sessions at once, each run with a random token: no mix-up, and nothing grows:
+ * descriptors of this process and of the warden, processes, the warden's memory. HUTCH_LONG=1: 10,000 runs, 200
+ * sessions. */
 #include "scene.h"
 
 #include <dirent.h>
@@ -73,7 +74,8 @@ static bool run_one(hutch_box *box, unsigned i) {
         r = run_for(box, text, 60000);
         good = tap_ret == 0 && !strcmp(r->output[1], want) && r->exit_code == kinds[k].code;
         if (!good)
-                printf("#   run %u '%s': got '%s' '%s' %d %s\n", i, text, r->output[1], r->output[2], r->exit_code, r->error.message);
+                printf("#   run %u '%s': got '%s' '%s' %d %s\n", i, text, r->output[1], r->output[2], r->exit_code,
+                       r->error.message);
         hutch_result_free(r);
         return good;
 }
@@ -130,7 +132,8 @@ static void many_sessions(hutch_context *context, unsigned n) {
         char text[64];
 
         for (unsigned i = 0; i < THREADS; i++) {
-                workers[i] = (struct worker){.context = context, .boxes = boxes + i * (n / THREADS), .n = n / THREADS, .first = i * 1000};
+                workers[i] = (struct worker){
+                        .context = context, .boxes = boxes + i * (n / THREADS), .n = n / THREADS, .first = i * 1000};
                 pthread_create(&workers[i].thread, NULL, work, &workers[i]);
         }
         for (unsigned i = 0; i < THREADS; i++) {
@@ -146,7 +149,8 @@ static void many_sessions(hutch_context *context, unsigned n) {
                 hutch_box_close(boxes[i]);
         ok(await_processes(mark_of(1), 0), "closed, none of them is left");
         ok(in_step(first), "the first session never noticed");
-        ok(count_fds() == own && fds_of(pid) <= fds + 2, "no descriptor is left (%d, %d before; warden %d, %d before)", count_fds(), own, fds_of(pid), fds);
+        ok(count_fds() == own && fds_of(pid) <= fds + 2, "no descriptor is left (%d, %d before; warden %d, %d before)",
+           count_fds(), own, fds_of(pid), fds);
         hutch_box_close(first);
         free(boxes);
 }

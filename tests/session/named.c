@@ -1,4 +1,5 @@
-/* Sessions with a name: they outlive who opened them, others of the same user find them, and nothing is left of one that ended. */
+/* Sessions with a name: they outlive who opened them, others of the same user find them, and nothing is left of one
+ * that ended. */
 #include "scene.h"
 
 #include <dirent.h>
@@ -13,7 +14,11 @@
 static char dir[] = "named.XXXXXX", state_dir[400];
 
 static hutch_box *open_named(const char *name, hutch_workspace mode, uint64_t idle_ms) {
-        hutch_box_options options = {.struct_size = sizeof(options), .name = name, .session = true, .keep_changes = true, .idle_timeout_ms = idle_ms};
+        hutch_box_options options = {.struct_size = sizeof(options),
+                                     .name = name,
+                                     .session = true,
+                                     .keep_changes = true,
+                                     .idle_timeout_ms = idle_ms};
         hutch_policy *p = NULL;
         hutch_box *box = NULL;
 
@@ -66,7 +71,8 @@ static void life(void) {
         ok(lists("one "), "it is listed");
         snprintf(path, sizeof(path), "%s/sessions/one", state_dir);
         ok(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "its folder is the owner's alone (%o)", st.st_mode & 0777);
-        ok(!open_named("one", HUTCH_WORKSPACE_COW, 0) && tap_err.code == HUTCH_E_USAGE, "a second of that name is refused: %s", tap_err.message);
+        ok(!open_named("one", HUTCH_WORKSPACE_COW, 0) && tap_err.code == HUTCH_E_USAGE,
+           "a second of that name is refused: %s", tap_err.message);
         hutch_box_close(box);
         ok(count_processes(mark_of(0)) > 0 && lists("one "), "closing the handle leaves it alone");
         fflush(stdout);
@@ -94,9 +100,11 @@ static void life(void) {
         hutch_box_close(other);
         hutch_box_close(box);
         id = NULL;
-        ok(hutch_session_stop("one", false, &id, &tap_err) == 0 && id, "stop keeps its changes as a box: %s", id ? id : tap_err.message);
+        ok(hutch_session_stop("one", false, &id, &tap_err) == 0 && id, "stop keeps its changes as a box: %s",
+           id ? id : tap_err.message);
         ok(await_processes(mark_of(0), 0) && lists(""), "nothing else is left");
-        ok(entries("sessions") == 0 && entries("boxes") == 1, "nor in the state folder (%d, %d)", entries("sessions"), entries("boxes"));
+        ok(entries("sessions") == 0 && entries("boxes") == 1, "nor in the state folder (%d, %d)", entries("sessions"),
+           entries("boxes"));
         if (id) {
                 hutch_review *review = NULL;
                 hutch_change change;
@@ -107,7 +115,8 @@ static void life(void) {
                 hutch_review_close(review);
         }
         free(id);
-        ok(hutch_box_attach("one", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_SESSION_CLOSED, "it cannot be attached any more: %s", tap_err.message);
+        ok(hutch_box_attach("one", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_SESSION_CLOSED,
+           "it cannot be attached any more: %s", tap_err.message);
         ok(hutch_session_stop("one", false, NULL, &tap_err) < 0, "nor stopped: %s", tap_err.message);
 }
 
@@ -121,7 +130,8 @@ static void resets(void) {
         says(box, "echo ${V-none}; pwd; ls", "none\n/workspace\nold\n", "is as it was opened");
         ok(lists("two "), "and has its name");
         r = run_text(other, "echo no");
-        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a handle of the one before is session_closed: %s", r->error.message);
+        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a handle of the one before is session_closed: %s",
+           r->error.message);
         hutch_result_free(r);
         hutch_box_close(other);
         hutch_box_close(box);
@@ -134,20 +144,29 @@ static void resets(void) {
         says(box, "echo there", "there\n", "and stays when the handle is closed");
         MUST(hutch_session_stop("two", true, NULL, &tap_err));
         r = run_text(box, "echo no");
-        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a run after stop is session_closed: %s", r->error.message);
+        ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a run after stop is session_closed: %s",
+           r->error.message);
         hutch_result_free(r);
         hutch_box_close(box);
-        ok(entries("sessions") == 0 && entries("boxes") == 0, "stop that discards leaves nothing (%d, %d)", entries("sessions"), entries("boxes"));
+        ok(entries("sessions") == 0 && entries("boxes") == 0, "stop that discards leaves nothing (%d, %d)",
+           entries("sessions"), entries("boxes"));
 }
 
 static void names(void) {
-        static const char *const bad[] = {"", "a/b", "..", ".hidden", "-x", "with space", "ümlaut", "a-name-that-is-much-too-long-to-be-the-name-of-a-session-of-anybody-at-all"};
+        static const char *const bad[] = {
+                "",       "a/b",
+                "..",     ".hidden",
+                "-x",     "with space",
+                "ümlaut", "a-name-that-is-much-too-long-to-be-the-name-of-a-session-of-anybody-at-all"};
         hutch_box *box;
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-                ok(!open_named(bad[i], HUTCH_WORKSPACE_RW, 0) && tap_err.code == HUTCH_E_USAGE, "no name: '%s'", bad[i]);
-        ok(hutch_box_attach("../x", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "nor to attach to: %s", tap_err.message);
-        ok(hutch_box_attach("nobody", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_SESSION_CLOSED, "one that is not there: %s", tap_err.message);
+                ok(!open_named(bad[i], HUTCH_WORKSPACE_RW, 0) && tap_err.code == HUTCH_E_USAGE, "no name: '%s'",
+                   bad[i]);
+        ok(hutch_box_attach("../x", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "nor to attach to: %s",
+           tap_err.message);
+        ok(hutch_box_attach("nobody", &box, &tap_err) < 0 && tap_err.code == HUTCH_E_SESSION_CLOSED,
+           "one that is not there: %s", tap_err.message);
         ok(lists(""), "none of them was made");
 }
 
@@ -253,7 +272,8 @@ static void others(void) {
                 _exit(recv(fd, &byte, 1, 0) <= 0 ? 0 : 7);
         }
         waitpid(pid, &status, 0);
-        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the socket of another user's session is refused (%d)", WEXITSTATUS(status));
+        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the socket of another user's session is refused (%d)",
+           WEXITSTATUS(status));
         ok(in_step(box), "and the session takes no harm");
         hutch_box_close(box);
         MUST(hutch_session_stop("mine", true, NULL, &tap_err));

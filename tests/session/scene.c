@@ -4,7 +4,8 @@
 #include <sys/random.h>
 
 hutch_box *open_session_with(hutch_context *context, const hutch_policy *policy, const char *shell) {
-        hutch_box_options options = {.struct_size = sizeof(options), .context = context, .session = true, .shell = shell};
+        hutch_box_options options = {
+                .struct_size = sizeof(options), .context = context, .session = true, .shell = shell};
         hutch_box *box = NULL;
 
         MUST(hutch_box_open(policy, &options, &box, &tap_err));
@@ -42,8 +43,8 @@ bool says(hutch_box *box, const char *text, const char *want, const char *what) 
         bool good = is(r->output[1], want, what);
 
         if (!good)
-                printf("#   of '%s': status %d, stderr '%s', notice '%s', error '%s'\n", text, r->exit_code, r->output[2],
-                       notice_of(r), r->error.message);
+                printf("#   of '%s': status %d, stderr '%s', notice '%s', error '%s'\n", text, r->exit_code,
+                       r->output[2], notice_of(r), r->error.message);
         hutch_result_free(r);
         return good;
 }
@@ -88,7 +89,8 @@ static bool play_act(hutch_box *box, const struct act *a) {
                     (!a->notice ? !notice[0] : !strcmp(a->notice, "*") || strstr(notice, a->notice));
 
         if (!good)
-                printf("#   after '%s'\n#   got  %d, out '%s', err '%s', notice '%s', error '%s'\n#   want %d, out '%s', err "
+                printf("#   after '%s'\n#   got  %d, out '%s', err '%s', notice '%s', error '%s'\n#   want %d, out "
+                       "'%s', err "
                        "'%s', notice '%s'\n",
                        a->text, r->exit_code, r->output[1], r->output[2], notice, r->error.message, a->code,
                        a->out ? a->out : "(any)", a->err ? a->err : "(any)", a->notice ? a->notice : "");

@@ -1,5 +1,5 @@
-/* What the programs of this suite share: sessions, and scenes: a few texts run one after the other in one session, with what
- * each must print. Every scene ends with a random token, which the session must answer in step. */
+/* What the programs of this suite share: sessions, and scenes: a few texts run one after the other in one session, with
+ * what each must print. Every scene ends with a random token, which the session must answer in step. */
 #pragma once
 
 #include "../conformance/tap.h"

@@ -1,28 +1,79 @@
-/* Sessions of a plain sh: dash, and busybox's where it is there. Less persists than with bash; what does is in hutch(3). */
+/* Sessions of a plain sh: dash, and busybox's where it is there. Less persists than with bash; what does is in
+ * hutch(3). */
 #include "scene.h"
 
 #define AGAIN "the shell was ended and started again"
 
 static const struct scene scenes[] = {
-        {"folder, variables, exports", {{"cd /usr; V='a b'; export E='e'\\''e'", "", "", 0}, {"pwd; echo $V; env | grep ^E=", "/usr\na b\nE=e'e\n", "", 0}, {"cd - >/dev/null; pwd", "/workspace\n", "", 0}}},
-        {"functions and aliases", {{"f() { echo f $1; }; alias hi='echo hi'", "", "", 0}, {"f x; hi", "f x\nhi\n", "", 0}}},
-        {"options, umask, positional parameters, traps", {{"set -f; umask 027; set -- a 'b c'; trap 'echo usr1' USR1", "", "", 0}, {"echo *; umask; echo $# $2; kill -USR1 $$", "*\n0027\n2 b c\nusr1\n", "", 0}}},
-        {"background jobs", {{"sleep 1000 & echo on", "on\n", NULL, 0}, {"kill $!; wait $! 2>/dev/null; echo $?", "143\n", NULL, 0}}},
-        {"a subshell leaks nothing", {{"(cd /usr; X=1; umask 077)", "", "", 0}, {"pwd; echo ${X-none}; umask", "/workspace\nnone\n0022\n", "", 0}}},
-        {"exit keeps the state", {{"cd /usr; V=\"it's a\nlong one\"; export E=e; alias hi='echo hi'; umask 027; set -- p 'q r' ''; set -f; exit 7", "", "", 7}, {"pwd; echo \"$V\"; env | grep ^E; hi; umask; echo $# $2; echo *", "/usr\nit's a\nlong one\nE=e\nhi\n0027\n3 q r\n*\n", "", 0}}},
-        {"exit in a function, a loop, without a number", {{"f() { exit 3; }; f; echo no", "", "", 3}, {"while :; do exit 4; done", "", "", 4}, {"false; exit", "", "", 1}}},
-        {"traps over exit", {{"trap 'echo usr1' USR1; exit 2", "", "", 2}, {"kill -USR1 $$; echo on", "usr1\non\n", "", 0}}},
-        {"an EXIT trap of its own", {{"X=1", "", "", 0}, {"trap 'echo bye >f' EXIT; exit 3", "", "", 3, "*"}, {"echo $X; cat f", "1\nbye\n", "", 0, "*"}}},
-        {"set -e", {{"set -e; D=d; false; echo no", "", "", 1}, {"echo $D", "d\n", "", 0}, {"(exit 6); echo no", "", "", 6}, {"set +e; false; echo on", "on\n", "", 0}}},
-        {"set -u and ${x:?}", {{"set -u; D=d", "", "", 0}, {"echo $undefined; echo no", "", NULL, 2}, {"echo $D", "d\n", "", 0}, {": ${nothing:?is missing}; echo no", "", NULL, 2}}},
-        {"syntax errors", {{"G=g", "", "", 0}, {"if then", "", NULL, 2}, {"echo )", "", NULL, 2}, {"echo 'open", "", NULL, 2}, {"echo $(open", "", NULL, 2}, {"for i in 1; do", "", NULL, 2}, {"echo $G", "g\n", "", 0}}},
-        {"errors of special builtins", {{"G=g", "", "", 0}, {"shift 99", "", NULL, ANY}, {". /nonexistent", "", NULL, ANY}, {"export 1x=2", "", NULL, ANY}, {"set -o nonsense", "", NULL, ANY}, {"echo $G", "g\n", "", 0}}},
-        {"exec and kill -9", {{"H=h", "", "", 0}, {"exec echo replaced", "replaced\n", "", 0, AGAIN}, {"echo $H", "h\n", "", 0}, {"H=lost; kill -9 $$", "", "", 137, AGAIN}, {"echo $H", "h\n", "", 0}}},
+        {"folder, variables, exports",
+         {{"cd /usr; V='a b'; export E='e'\\''e'", "", "", 0},
+          {"pwd; echo $V; env | grep ^E=", "/usr\na b\nE=e'e\n", "", 0},
+          {"cd - >/dev/null; pwd", "/workspace\n", "", 0}}},
+        {"functions and aliases",
+         {{"f() { echo f $1; }; alias hi='echo hi'", "", "", 0}, {"f x; hi", "f x\nhi\n", "", 0}}},
+        {"options, umask, positional parameters, traps",
+         {{"set -f; umask 027; set -- a 'b c'; trap 'echo usr1' USR1", "", "", 0},
+          {"echo *; umask; echo $# $2; kill -USR1 $$", "*\n0027\n2 b c\nusr1\n", "", 0}}},
+        {"background jobs",
+         {{"sleep 1000 & echo on", "on\n", NULL, 0}, {"kill $!; wait $! 2>/dev/null; echo $?", "143\n", NULL, 0}}},
+        {"a subshell leaks nothing",
+         {{"(cd /usr; X=1; umask 077)", "", "", 0}, {"pwd; echo ${X-none}; umask", "/workspace\nnone\n0022\n", "", 0}}},
+        {"exit keeps the state",
+         {{"cd /usr; V=\"it's a\nlong one\"; export E=e; alias hi='echo hi'; umask 027; set -- p 'q r' ''; set -f; "
+           "exit 7",
+           "", "", 7},
+          {"pwd; echo \"$V\"; env | grep ^E; hi; umask; echo $# $2; echo *",
+           "/usr\nit's a\nlong one\nE=e\nhi\n0027\n3 q r\n*\n", "", 0}}},
+        {"exit in a function, a loop, without a number",
+         {{"f() { exit 3; }; f; echo no", "", "", 3},
+          {"while :; do exit 4; done", "", "", 4},
+          {"false; exit", "", "", 1}}},
+        {"traps over exit",
+         {{"trap 'echo usr1' USR1; exit 2", "", "", 2}, {"kill -USR1 $$; echo on", "usr1\non\n", "", 0}}},
+        {"an EXIT trap of its own",
+         {{"X=1", "", "", 0},
+          {"trap 'echo bye >f' EXIT; exit 3", "", "", 3, "*"},
+          {"echo $X; cat f", "1\nbye\n", "", 0, "*"}}},
+        {"set -e",
+         {{"set -e; D=d; false; echo no", "", "", 1},
+          {"echo $D", "d\n", "", 0},
+          {"(exit 6); echo no", "", "", 6},
+          {"set +e; false; echo on", "on\n", "", 0}}},
+        {"set -u and ${x:?}",
+         {{"set -u; D=d", "", "", 0},
+          {"echo $undefined; echo no", "", NULL, 2},
+          {"echo $D", "d\n", "", 0},
+          {": ${nothing:?is missing}; echo no", "", NULL, 2}}},
+        {"syntax errors",
+         {{"G=g", "", "", 0},
+          {"if then", "", NULL, 2},
+          {"echo )", "", NULL, 2},
+          {"echo 'open", "", NULL, 2},
+          {"echo $(open", "", NULL, 2},
+          {"for i in 1; do", "", NULL, 2},
+          {"echo $G", "g\n", "", 0}}},
+        {"errors of special builtins",
+         {{"G=g", "", "", 0},
+          {"shift 99", "", NULL, ANY},
+          {". /nonexistent", "", NULL, ANY},
+          {"export 1x=2", "", NULL, ANY},
+          {"set -o nonsense", "", NULL, ANY},
+          {"echo $G", "g\n", "", 0}}},
+        {"exec and kill -9",
+         {{"H=h", "", "", 0},
+          {"exec echo replaced", "replaced\n", "", 0, AGAIN},
+          {"echo $H", "h\n", "", 0},
+          {"H=lost; kill -9 $$", "", "", 137, AGAIN},
+          {"echo $H", "h\n", "", 0}}},
         {"the shell interrupts itself", {{"M=m; kill -INT $$; echo no", NULL, NULL, ANY}, {"echo $M", "m\n", "", 0}}},
-        {"here-documents and several lines", {{"cat <<X\na $((1+1))\nX\nif true\nthen echo yes\nfi", "a 2\nyes\n", "", 0}, {"cat <<X\nopen", NULL, NULL, ANY}}},
+        {"here-documents and several lines",
+         {{"cat <<X\na $((1+1))\nX\nif true\nthen echo yes\nfi", "a 2\nyes\n", "", 0},
+          {"cat <<X\nopen", NULL, NULL, ANY}}},
         {"$? of the run before", {{"(exit 9)", "", "", 9}, {"echo $?", "9\n", "", 0}}},
-        {"functions and aliases named like ours", {{"printf() { echo mine; }; alias unset=true", "", "", 0}, {"printf x", "mine\n", "", 0}}},
-        {"exec with redirections only", {{"exec >f 2>&1; echo to the file", "", "", 0}, {"cat f", "to the file\n", "", 0}}},
+        {"functions and aliases named like ours",
+         {{"printf() { echo mine; }; alias unset=true", "", "", 0}, {"printf x", "mine\n", "", 0}}},
+        {"exec with redirections only",
+         {{"exec >f 2>&1; echo to the file", "", "", 0}, {"cat f", "to the file\n", "", 0}}},
 };
 
 /* Functions are gone when the shell is: that is documented, and not silently something else. */
@@ -57,8 +108,8 @@ static void stops(hutch_context *context, const char *shell) {
                 if (!ok(r->kill_reason == HUTCH_KILLED_TIMEOUT && r->exit_code == 124 && !notice_of(r)[0] &&
                                 !strcmp(after->output[1], "f\n/usr\nv\n") && in_step(box),
                         "a timeout ends %s, and not the shell", rows[i].what))
-                        printf("#   exit %d, reason %d, notice '%s', then '%s'\n", r->exit_code, r->kill_reason, notice_of(r),
-                               after->output[1]);
+                        printf("#   exit %d, reason %d, notice '%s', then '%s'\n", r->exit_code, r->kill_reason,
+                               notice_of(r), after->output[1]);
                 hutch_result_free(r);
                 hutch_result_free(after);
         }

@@ -1,5 +1,5 @@
-/* How a run is stopped: by its timeout, its output cap, or another thread. Only what it runs in the foreground ends; the shell, its
- * state and the jobs in the background stay. */
+/* How a run is stopped: by its timeout, its output cap, or another thread. Only what it runs in the foreground ends;
+ * the shell, its state and the jobs in the background stay. */
 #include "scene.h"
 
 #include <pthread.h>
@@ -17,7 +17,8 @@ static bool is_whole(hutch_box *box, const char *pid) {
         snprintf(want, sizeof(want), "f\n/usr\nv 2\njob\n%s", pid);
         good = !strcmp(r->output[1], want) && !notice_of(r)[0];
         if (!good)
-                printf("#   the shell says '%s', stderr '%s', notice '%s'; pid was %s", r->output[1], r->output[2], notice_of(r), pid);
+                printf("#   the shell says '%s', stderr '%s', notice '%s'; pid was %s", r->output[1], r->output[2],
+                       notice_of(r), pid);
         hutch_result_free(r);
         return good && in_step(box);
 }
@@ -47,7 +48,8 @@ static void timeouts(hutch_context *context) {
                 {"eval 'sleep 1000'; echo no", "", "eval"},
                 {"timeout 1000 sleep 1000", "", "timeout(1)"},
                 {"setsid -w sleep 1000", "", "a session of its own"},
-                {"python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except BaseException: pass'", NULL, "python that catches everything"},
+                {"python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except BaseException: pass'", NULL,
+                 "python that catches everything"},
                 {"trap 'echo int' INT; sleep 1000; trap - INT", NULL, "a text with an INT trap"},
                 {"trap - INT; cat >/dev/null", "", "cat without input"},
         };
@@ -64,10 +66,12 @@ static void timeouts(hutch_context *context) {
                 r = run_for(box, rows[i].text, 300);
                 took = now_ms() - began;
                 if (last ? !ok(r->exit_code == 0 && is_whole(box, pid), "%s ends by itself", rows[i].what)
-                         : !ok(r->killed && r->kill_reason == HUTCH_KILLED_TIMEOUT && r->exit_code == 124 && took < 20000 &&
-                                       (!rows[i].out || !strcmp(r->output[1], rows[i].out)) && is_whole(box, pid),
+                         : !ok(r->killed && r->kill_reason == HUTCH_KILLED_TIMEOUT && r->exit_code == 124 &&
+                                       took < 20000 && (!rows[i].out || !strcmp(r->output[1], rows[i].out)) &&
+                                       is_whole(box, pid),
                                "a timeout ends %s, and not the shell (%.0f ms)", rows[i].what, took))
-                        printf("#   exit %d, reason %d, out '%s', notice '%s'\n", r->exit_code, r->kill_reason, r->output[1], notice_of(r));
+                        printf("#   exit %d, reason %d, out '%s', notice '%s'\n", r->exit_code, r->kill_reason,
+                               r->output[1], notice_of(r));
                 hutch_result_free(r);
         }
         r = run_for(box, "exit 124", 5000);
@@ -83,7 +87,8 @@ static void stubborn(hutch_context *context) {
 
         hutch_result_free(run_text(box, "V=v"));
         r = run_for(box, "trap '' INT; V=lost; while :; do :; done", 300);
-        ok(r->kill_reason == HUTCH_KILLED_TIMEOUT && strstr(notice_of(r), "the shell was ended"), "a shell that ignores SIGINT and computes is ended, a notice says so: %s", notice_of(r));
+        ok(r->kill_reason == HUTCH_KILLED_TIMEOUT && strstr(notice_of(r), "the shell was ended"),
+           "a shell that ignores SIGINT and computes is ended, a notice says so: %s", notice_of(r));
         hutch_result_free(r);
         says(box, "echo $V", "v\n", "it comes back with what was known");
         hutch_box_close(box);
@@ -91,7 +96,8 @@ static void stubborn(hutch_context *context) {
 
 static void caps(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
-        hutch_request request = {.struct_size = sizeof(request), .command = "echo head; yes; echo no", .output_cap = 10000};
+        hutch_request request = {
+                .struct_size = sizeof(request), .command = "echo head; yes; echo no", .output_cap = 10000};
         hutch_result *r;
         hutch_policy *p = NULL;
         char pid[32];
@@ -100,7 +106,8 @@ static void caps(hutch_context *context) {
         snprintf(pid, sizeof(pid), "%s", r->output[1]);
         hutch_result_free(r);
         r = run_request(box, &request);
-        ok(r->kill_reason == HUTCH_KILLED_OUTPUT && r->exit_code == 137 && r->output_len[1] == 10000, "a run is ended at its output cap (%zu bytes)", r->output_len[1]);
+        ok(r->kill_reason == HUTCH_KILLED_OUTPUT && r->exit_code == 137 && r->output_len[1] == 10000,
+           "a run is ended at its output cap (%zu bytes)", r->output_len[1]);
         hutch_result_free(r);
         ok(is_whole(box, pid), "and not the shell");
         request.command = "while :; do echo builtin; done";
@@ -122,8 +129,8 @@ static void caps(hutch_context *context) {
         MUST(hutch_policy_set_option(p, "output-overflow", "truncate", &tap_err));
         box = open_session_with(context, p, NULL);
         r = run_text(box, "printf head; head -c 100000 /dev/zero | tr '\\0' x; printf tail");
-        ok(!r->killed && r->exit_code == 0 && r->output_len[1] < 20000 && r->output_dropped[1] > 80000 && !strncmp(r->output[1], "head", 4) &&
-                   !strcmp(r->output[1] + r->output_len[1] - 4, "tail"),
+        ok(!r->killed && r->exit_code == 0 && r->output_len[1] < 20000 && r->output_dropped[1] > 80000 &&
+                   !strncmp(r->output[1], "head", 4) && !strcmp(r->output[1] + r->output_len[1] - 4, "tail"),
            "or the middle is left out (%zu bytes, %zu dropped)", r->output_len[1], (size_t) r->output_dropped[1]);
         hutch_result_free(r);
         ok(in_step(box), "in step");
@@ -150,14 +157,17 @@ static void *work(void *data) {
 static void cancels(hutch_context *context) {
         static const struct {
                 const char *before, *behind;
-        } rows[] = {{"echo begun; sleep ", ""}, {"echo begun; sh -c \"trap '' INT TERM; sleep ", "; sleep 1\""}, {"echo begun; sleep ", " | cat; while :; do :; done"}};
+        } rows[] = {{"echo begun; sleep ", ""},
+                    {"echo begun; sh -c \"trap '' INT TERM; sleep ", "; sleep 1\""},
+                    {"echo begun; sleep ", " | cat; while :; do :; done"}};
         struct job j = {.box = open_session(context, NULL)}, queued = {.box = j.box, .text = "echo queued"};
         hutch_result *r = run_text(j.box, prepare);
         char pid[32], text[256];
 
         snprintf(pid, sizeof(pid), "%s", r->output[1]);
         hutch_result_free(r);
-        ok(hutch_box_cancel(j.box, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "nothing to cancel is an error: %s", tap_err.message);
+        ok(hutch_box_cancel(j.box, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "nothing to cancel is an error: %s",
+           tap_err.message);
         for (int i = 0; i < 3; i++) {
                 snprintf(text, sizeof(text), "%s%s%s", rows[i].before, mark_of(i), rows[i].behind);
                 j.text = text;
@@ -166,7 +176,9 @@ static void cancels(hutch_context *context) {
                 await_processes(mark_of(i), i == 1 ? 2 : 1);
                 ok(hutch_box_cancel(j.box, &tap_err) == 0, "cancel from another thread");
                 pthread_join(j.thread, NULL);
-                ok(j.result && j.result->kill_reason == HUTCH_KILLED_CANCELLED && !strcmp(j.result->output[1], "begun\n") && is_whole(j.box, pid), "it ends the run and not the shell: %s", text);
+                ok(j.result && j.result->kill_reason == HUTCH_KILLED_CANCELLED &&
+                           !strcmp(j.result->output[1], "begun\n") && is_whole(j.box, pid),
+                   "it ends the run and not the shell: %s", text);
                 hutch_result_free(j.result);
                 ok(await_processes(mark_of(i), 0), "nothing of it is left");
         }
@@ -180,7 +192,8 @@ static void cancels(hutch_context *context) {
         hutch_box_cancel(j.box, &tap_err);
         pthread_join(j.thread, NULL);
         pthread_join(queued.thread, NULL);
-        ok(j.result && j.result->kill_reason == HUTCH_KILLED_CANCELLED, "cancel with a queue ends the run that is under way");
+        ok(j.result && j.result->kill_reason == HUTCH_KILLED_CANCELLED,
+           "cancel with a queue ends the run that is under way");
         is(queued.result ? queued.result->output[1] : NULL, "queued\n", "and not the next");
         hutch_result_free(j.result);
         hutch_result_free(queued.result);

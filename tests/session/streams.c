@@ -1,5 +1,5 @@
-/* What goes into a run and comes out of it: text of any size, stdin, variables, folder, arguments, output as it comes, and the
- * output of background jobs, which is never another run's. */
+/* What goes into a run and comes out of it: text of any size, stdin, variables, folder, arguments, output as it comes,
+ * and the output of background jobs, which is never another run's. */
 #include "scene.h"
 
 #include <fcntl.h>
@@ -39,16 +39,17 @@ static void texts(hutch_context *context) {
         hutch_box_close(box);
 }
 
-
 static void refusals(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
         const char *const argv[] = {"echo", NULL}, *const bad[] = {"1X=2", NULL}, *const worse[] = {"X", NULL};
-        hutch_request both = {.struct_size = sizeof(both), .command = "echo", .argv = argv}, none = {.struct_size = sizeof(none)};
+        hutch_request both = {.struct_size = sizeof(both), .command = "echo", .argv = argv},
+                      none = {.struct_size = sizeof(none)};
         hutch_request env = {.struct_size = sizeof(env), .command = "echo", .env = bad};
         hutch_result *r;
 
         r = run_request(box, &both);
-        ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE, "a text and arguments at once are refused: %s", tap_err.message);
+        ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE, "a text and arguments at once are refused: %s",
+           tap_err.message);
         hutch_result_free(r);
         r = run_request(box, &none);
         ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE, "neither is refused: %s", tap_err.message);
@@ -122,7 +123,8 @@ static void inputs(hutch_context *context) {
         request.fds[1] = file;
         request.streams[2] = HUTCH_STREAM_NONE;
         r = run_request(box, &request);
-        ok(lseek(file, 0, SEEK_END) == 5 && r->output_len[1] == 0 && r->output_len[2] == 0, "a file of the caller's as stdout, stderr thrown away");
+        ok(lseek(file, 0, SEEK_END) == 5 && r->output_len[1] == 0 && r->output_len[2] == 0,
+           "a file of the caller's as stdout, stderr thrown away");
         hutch_result_free(r);
         close(file);
         unlink("out");
@@ -134,9 +136,13 @@ static void inputs(hutch_context *context) {
 static void parts_of_a_run(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
         const char *const env[] = {"TOKEN=a=b 'c' $HOME", "EMPTY=", NULL};
-        const char *const argv[] = {"printf", "<%s>", "a b", "c'd", "$HOME", "*", "", "e\nf", NULL}, *const cd[] = {"cd", "/usr", NULL};
+        const char *const argv[] = {"printf", "<%s>", "a b", "c'd", "$HOME", "*", "", "e\nf", NULL}, *const cd[] = {
+                                                                                                             "cd",
+                                                                                                             "/usr",
+                                                                                                             NULL};
         const char *const missing[] = {"no-such-command", "-x", NULL};
-        hutch_request request = {.struct_size = sizeof(request), .command = "echo \"$TOKEN|$EMPTY|\"; env | grep ^TOKEN", .env = env};
+        hutch_request request = {
+                .struct_size = sizeof(request), .command = "echo \"$TOKEN|$EMPTY|\"; env | grep ^TOKEN", .env = env};
         hutch_result *r = run_request(box, &request);
 
         is(r->output[1], "a=b 'c' $HOME||\nTOKEN=a=b 'c' $HOME\n", "variables of one run");
@@ -190,10 +196,14 @@ static void hear(void *user, int stream, const void *data, size_t len) {
 static void streaming(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
         struct heard h = {0};
-        hutch_request request = {.struct_size = sizeof(request), .command = "echo one; sleep 0.4; echo two", .on_output = hear, .user = &h};
+        hutch_request request = {.struct_size = sizeof(request),
+                                 .command = "echo one; sleep 0.4; echo two",
+                                 .on_output = hear,
+                                 .user = &h};
         hutch_result *r = run_request(box, &request);
 
-        ok(!strcmp(h.text, "one\ntwo\n") && h.last - h.first > 200, "output is heard as it comes (%.0f ms apart)", h.last - h.first);
+        ok(!strcmp(h.text, "one\ntwo\n") && h.last - h.first > 200, "output is heard as it comes (%.0f ms apart)",
+           h.last - h.first);
         is(r->output[1], "one\ntwo\n", "and is in the result");
         hutch_result_free(r);
         hutch_box_close(box);
@@ -205,7 +215,8 @@ static void background(hutch_context *context) {
         hutch_result *r;
         bool noticed = false;
 
-        says(box, "(sleep 0.2; echo late line; echo late error >&2) & echo now", "now\n", "a job in the background holds up nobody");
+        says(box, "(sleep 0.2; echo late line; echo late error >&2) & echo now", "now\n",
+             "a job in the background holds up nobody");
         says(box, "echo other", "other\n", "its output is not the next run's");
         for (int i = 0; i < 100 && !noticed; i++) {
                 r = run_text(box, "echo quiet");
@@ -217,7 +228,8 @@ static void background(hutch_context *context) {
         }
         ok(noticed, "a notice tells of it");
         MUST(hutch_box_state(box, &state, &tap_err));
-        ok(strstr(state, "late line") && strstr(state, "late error") && strstr(state, "\"run\":1"), "the state has it, with the run that it is of");
+        ok(strstr(state, "late line") && strstr(state, "late error") && strstr(state, "\"run\":1"),
+           "the state has it, with the run that it is of");
         free(state);
         r = run_text(box, "echo quiet");
         is(notice_of(r), "", "it is told once");
@@ -234,28 +246,34 @@ static void background(hutch_context *context) {
 
 /* python3 is there wherever the tests run. */
 static void server(hutch_context *context) {
-        static const char text[] = "python3 -c '\nimport socket\ns = socket.create_server((\"127.0.0.1\", 8123))\nprint(\"up\", flush=True)\nwhile True:\n"
-                                   "  c, _ = s.accept()\n  c.sendall(b\"hello from the server\\n\")\n  c.close()\n' >log 2>&1 &";
+        static const char text[] =
+                "python3 -c '\nimport socket\ns = socket.create_server((\"127.0.0.1\", 8123))\nprint(\"up\", "
+                "flush=True)\nwhile True:\n"
+                "  c, _ = s.accept()\n  c.sendall(b\"hello from the server\\n\")\n  c.close()\n' >log 2>&1 &";
         hutch_box *box = open_session(context, NULL);
 
         hutch_result_free(run_text(box, text));
         says(box, "until grep -q up log; do sleep 0.05; done; echo up", "up\n", "a server is started in one run");
-        says(box, "exec 5<>/dev/tcp/127.0.0.1/8123; cat <&5; exec 5<&-", "hello from the server\n", "and answers in the next");
+        says(box, "exec 5<>/dev/tcp/127.0.0.1/8123; cat <&5; exec 5<&-", "hello from the server\n",
+             "and answers in the next");
         hutch_result_free(run_for(box, "sleep 1000", 200));
-        says(box, "exec 5<>/dev/tcp/127.0.0.1/8123; cat <&5; exec 5<&-", "hello from the server\n", "also after a timeout");
+        says(box, "exec 5<>/dev/tcp/127.0.0.1/8123; cat <&5; exec 5<&-", "hello from the server\n",
+             "also after a timeout");
         hutch_result_free(run_text(box, "exit 3"));
         says(box, "exec 5<>/dev/tcp/127.0.0.1/8123; cat <&5; exec 5<&-", "hello from the server\n", "and an exit");
         hutch_box_close(box);
 }
 
 static void state(hutch_context *context) {
-        static const char *const parts[] = {
-                "\"cwd\":\"/usr\"", "\"umask\":\"0027\"", "\"PLAIN\":\"p p\"", "\"EXPORTED\":\"e\"", "\"LIST\":\"declare -a LIST=",
-                "\"f\":\"f ()", "\"hi\":\"echo hi\"", "\"previous\":\"/workspace\"", "sleep 1234", "\"late_output\":[]", "{\"base64\":\"/w==\"}"};
+        static const char *const parts[] = {"\"cwd\":\"/usr\"",   "\"umask\":\"0027\"",          "\"PLAIN\":\"p p\"",
+                                            "\"EXPORTED\":\"e\"", "\"LIST\":\"declare -a LIST=", "\"f\":\"f ()",
+                                            "\"hi\":\"echo hi\"", "\"previous\":\"/workspace\"", "sleep 1234",
+                                            "\"late_output\":[]", "{\"base64\":\"/w==\"}"};
         hutch_box *box = open_session(context, NULL), *plain = new_box(context);
         char *json = NULL;
 
-        hutch_result_free(run_text(box, "cd /usr; umask 027; PLAIN='p p'; export EXPORTED=e; LIST=(1 2); f() { :; }; alias hi='echo hi'; ODD=$'\\xff'; sleep 1234 &"));
+        hutch_result_free(run_text(box, "cd /usr; umask 027; PLAIN='p p'; export EXPORTED=e; LIST=(1 2); f() { :; }; "
+                                        "alias hi='echo hi'; ODD=$'\\xff'; sleep 1234 &"));
         MUST(hutch_box_state(box, &json, &tap_err));
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
                 if (!ok(strstr(json, parts[i]) != NULL, "the state says %s", parts[i]))
@@ -263,7 +281,8 @@ static void state(hutch_context *context) {
         ok(!strstr(json, "__hutch"), "and nothing of hutch's own");
         free(json);
         says(box, "echo $PLAIN $PWD", "p p /usr\n", "asking for it changes nothing");
-        ok(hutch_box_state(plain, &json, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE, "a box that is no session has none: %s", tap_err.message);
+        ok(hutch_box_state(plain, &json, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE,
+           "a box that is no session has none: %s", tap_err.message);
         hutch_box_close(plain);
         hutch_box_close(box);
 }

@@ -21,13 +21,15 @@ static bool echo(hutch_box *box, int id, int i) {
 
         snprintf(in, sizeof(in), "in-%d-%d", id, i);
         request.stdin_len = strlen(in);
-        snprintf(text, sizeof(text), "read -r l; echo $l-%08x; echo e%08x >&2; C=$((C + 1)); (exit %u)", token, token, token % 100);
+        snprintf(text, sizeof(text), "read -r l; echo $l-%08x; echo e%08x >&2; C=$((C + 1)); (exit %u)", token, token,
+                 token % 100);
         snprintf(want, sizeof(want), "%s-%08x\n", in, token);
         snprintf(errors, sizeof(errors), "e%08x\n", token);
-        good = hutch_box_run(box, &request, &r, &tap_err) == 0 && !strcmp(r->output[1], want) && !strcmp(r->output[2], errors) &&
-               r->exit_code == (int) (token % 100);
+        good = hutch_box_run(box, &request, &r, &tap_err) == 0 && !strcmp(r->output[1], want) &&
+               !strcmp(r->output[2], errors) && r->exit_code == (int) (token % 100);
         if (!good && r)
-                printf("#   want '%s' %u, got '%s' '%s' %d %s\n", want, token % 100, r->output[1], r->output[2], r->exit_code, tap_err.message);
+                printf("#   want '%s' %u, got '%s' '%s' %d %s\n", want, token % 100, r->output[1], r->output[2],
+                       r->exit_code, tap_err.message);
         hutch_result_free(r);
         return good;
 }
@@ -62,7 +64,8 @@ int main(void) {
                 good += workers[i].good;
                 own += workers[i].own_good;
         }
-        ok(good == THREADS * RUNS, "%d threads on one session: %d of %d runs got their own", THREADS, good, THREADS * RUNS);
+        ok(good == THREADS * RUNS, "%d threads on one session: %d of %d runs got their own", THREADS, good,
+           THREADS * RUNS);
         ok(own == THREADS * RUNS, "and %d of %d in sessions of their own meanwhile", own, THREADS * RUNS);
         snprintf(want, sizeof(want), "%d\n", THREADS * RUNS);
         says(shared, "echo $C", want, "one after the other: none of them was lost");

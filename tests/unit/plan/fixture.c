@@ -308,8 +308,8 @@ int fixture_plan(const struct fixture *f, struct plan **ret, struct hutch_error 
 }
 
 static void print_step(struct buf *b, const struct step *s) {
-        static const char *const flags[] = {"writable", "devices",  "noexec", "granted",
-                                            "replace",  "submount", "system", "seed", "own"};
+        static const char *const flags[] = {"writable", "devices", "noexec", "granted", "replace",
+                                            "submount", "system",  "seed",   "own"};
         bool any = false;
 
         buf_printf(b, "  %s:", s->dest);

@@ -49,8 +49,8 @@ static const struct row {
         {"a comment", "true # not", NO_NAMES, true, true},
         {"a tab", "echo\ta", NO_NAMES, true, true},
         {"bytes that are no ASCII", "echo \xc3\xa4", NO_NAMES, true, true},
-        {"a word longer than any of ours", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b",
-         NO_NAMES, true, true},
+        {"a word longer than any of ours",
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b", NO_NAMES, true, true},
         {"nothing", "", NO_NAMES, true, true},
         {"blanks alone", "  ", NO_NAMES, true, true},
         /* names that stand before commands */
@@ -80,7 +80,8 @@ static void test_judge(void **state) {
 
 /* No command that a random text holds behind a separator goes unnoticed. */
 static void test_hidden(void **state _unused_) {
-        static const char *const fillers[] = {"echo", "true", " ", ";", "\n", "&&", "|", "$(", ")", "a", "'", "\"", "(", "{ "};
+        static const char *const fillers[] = {"echo", "true", " ", ";", "\n", "&&", "|",
+                                              "$(",   ")",    "a", "'", "\"", "(",  "{ "};
         uint32_t seed = 6;
 
         for (int i = 0; i < 20000; i++) {

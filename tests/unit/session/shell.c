@@ -1,4 +1,5 @@
-/* What a shell is given to read: words, variables, and what it said itself before. Quoting is tried on the real sh and bash. */
+/* What a shell is given to read: words, variables, and what it said itself before. Quoting is tried on the real sh and
+ * bash. */
 #include "session/shell.h"
 
 #include <stdlib.h>
@@ -110,8 +111,8 @@ static const struct state_row {
         {"nothing", "", ""},
         {"variables pass", "declare -- A=\"1\"\ndeclare -x B=\"2\"\ndeclare -ai C=([0]=\"3\")\n",
          "declare -- A=\"1\"\ndeclare -x B=\"2\"\ndeclare -ai C=([0]=\"3\")\n"},
-        {"what the shell makes itself does not", "declare -r SHELLOPTS=\"x\"\ndeclare -ir UID=\"1\"\ndeclare -- A=\"1\"\n",
-         "declare -- A=\"1\"\n"},
+        {"what the shell makes itself does not",
+         "declare -r SHELLOPTS=\"x\"\ndeclare -ir UID=\"1\"\ndeclare -- A=\"1\"\n", "declare -- A=\"1\"\n"},
         {"nor an array of it", "declare -ar BASH_VERSINFO=([0]=\"5\")\ndeclare -a PIPESTATUS=([0]=\"0\")\n", ""},
         {"nor one without a value", "declare -a FUNCNAME\ndeclare -i RANDOM\n", ""},
         {"nor our own", "declare -- __hutch_ret=\"1\"\n", ""},
@@ -122,7 +123,8 @@ static const struct state_row {
         {"functions pass", "f () \n{ \n    echo\n}\ndeclare -f f\ndeclare -fx UID\n",
          "f () \n{ \n    echo\n}\ndeclare -f f\ndeclare -fx UID\n"},
         {"a here-document in a function is no variable",
-         "builtin shopt -s extglob\ndeclare -i UID=\"1\"\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i UID=\"1\"\nE\n\n}\n",
+         "builtin shopt -s extglob\ndeclare -i UID=\"1\"\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i "
+         "UID=\"1\"\nE\n\n}\n",
          "builtin shopt -s extglob\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i UID=\"1\"\nE\n\n}\n"},
         {"the rest passes", "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n",
          "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n"},
@@ -156,7 +158,8 @@ static const struct run_row {
          "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash with stdin", "/bin/bash", false, 4,
-         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
+         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 "
+         "2>/dev/hutch/3.2\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"a plain sh", "/bin/sh", false, -1,
          "\\command . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
