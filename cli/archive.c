@@ -21,8 +21,13 @@ int cli_export(struct cli *cli) {
 
         if (!file)
                 return EXIT_HUTCH;
-        r = hutch_review_open(cli->box, cli->dir, &review, &err);
-        if (r >= 0) {
+        if (cli->session) {
+                r = hutch_session_export(cli->session, file, &left_out, &err);
+                if (r >= 0)
+                        printf("session %s exported to %s\n", cli->session, file);
+        } else
+                r = hutch_review_open(cli->box, cli->dir, &review, &err);
+        if (r >= 0 && !cli->session) {
                 r = hutch_review_export(review, file, &left_out, &err);
                 if (r >= 0)
                         printf("box %s exported to %s\n", hutch_review_id(review), file);
@@ -36,7 +41,7 @@ int cli_export(struct cli *cli) {
 }
 
 int cli_import(struct cli *cli) {
-        hutch_import_options options = {.struct_size = sizeof(options), .workspace = cli->dir};
+        hutch_import_options options = {.struct_size = sizeof(options), .workspace = cli->dir, .force = cli->force};
         const char *file = file_of(cli);
         hutch_error err = {0};
         char *id = NULL;

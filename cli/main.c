@@ -34,9 +34,9 @@ static int check_options(const struct cli *cli) {
         } options[] = {
                 {"stat", "diff", cli->stat},
                 {"name-only", "diff", cli->name_only},
-                {"force", "apply", cli->force},
+                {"force", "apply import", cli->force},
                 {"older-than", "discard", cli->older_than != NULL},
-                {"box", "run diff apply discard snapshot restore fork export", cli->box != NULL},
+                {"box", "run session diff apply discard snapshot restore fork export", cli->box != NULL},
                 {"list", "snapshot", cli->list},
                 {"remove", "snapshot", cli->remove != NULL},
                 {"max-size", "import", cli->max_size != NULL},
@@ -45,7 +45,7 @@ static int check_options(const struct cli *cli) {
                 {"shell", "session shell", cli->shell != NULL},
                 {"idle-timeout", "session", cli->idle_timeout != NULL},
                 {"discard", "session", cli->discard},
-                {"session", "snapshot restore fork", cli->session != NULL},
+                {"session", "snapshot restore fork export", cli->session != NULL},
                 {"stop", "snapshot fork", cli->stop},
         };
 

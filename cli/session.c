@@ -32,7 +32,8 @@ static int start(struct cli *cli, const char *name) {
                                      .keep_changes = true,
                                      .session = true,
                                      .shell = cli->shell,
-                                     .name = name};
+                                     .name = name,
+                                     .id = cli->box};
         hutch_error err = {0};
         hutch_box *box;
 
@@ -235,6 +236,7 @@ static int check_options(const struct cli *cli, const char *action) {
                 bool given;
         } options[] = {
                 {cli->box_option, "start", cli->box_option != NULL},
+                {"box", "start", cli->box != NULL},
                 {"shell", "start", cli->shell != NULL},
                 {"idle-timeout", "start", cli->idle_timeout != NULL},
                 {"timeout", "start run", cli->timeout != NULL},

@@ -317,6 +317,10 @@ HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t i
  * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
 
+/* Writes a named session to a file, as hutch_review_export() does, with what its shell remembers; it goes on afterwards. A
+ * session with the box that hutch_import() makes of it (`id` of the options) begins with that. */
+HUTCH_EXPORT int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err);
+
 typedef struct hutch_session_info {
         const char *name, *workspace, *box_id;
         uint64_t created; /* seconds since 1970 */
@@ -458,6 +462,7 @@ typedef struct hutch_import_options {
         size_t struct_size;
         const char *workspace;           /* whose changes they are to be; NULL: the current folder */
         uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
+        bool force;                      /* symbolic links that lead out are taken too */
 } hutch_import_options;
 
 /* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from

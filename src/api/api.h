@@ -27,6 +27,7 @@ struct hutch_box {
         pthread_cond_t left;   /* a call returned */
         unsigned calls;        /* under way or waiting for their turn */
         bool closed;
+        bool adopted; /* its layers were another box's, and are not ours to remove */
         struct since *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */

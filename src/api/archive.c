@@ -134,6 +134,7 @@ struct import {
         int socket;
         char *workspace;
         uint64_t most_bytes, most_entries, bytes, entries;
+        bool force;
         struct layer_box *box;
         struct layer_pair pairs[LAYERS_MOST];
         struct unpack *layers[LAYERS_MOST];
@@ -313,6 +314,27 @@ static int refuse_name(struct import *in) {
         return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG, "%s: %s", name, why);
 }
 
+/* Whether a link at `path` of a layer points to something outside of the layer, by its text. */
+static bool leads_out(const char *path, const char *target) {
+        long depth = 0;
+
+        if (target[0] == '/')
+                return true;
+        for (const char *c = path; (c = strchr(c, '/')); c++)
+                depth++;
+        for (const char *part = target; *part; part += strcspn(part, "/"), part += strspn(part, "/")) {
+                size_t n = strcspn(part, "/");
+
+                if (n == 2 && part[0] == '.' && part[1] == '.')
+                        depth--;
+                else if (n > 0 && !(n == 1 && part[0] == '.'))
+                        depth++;
+                if (depth < 0)
+                        return true;
+        }
+        return false;
+}
+
 static int read_entry(struct import *in) {
         size_t layer = 0, other = 0;
         const char *rest = split_name(in->item.name, in->n, &layer), *link = NULL;
@@ -333,6 +355,10 @@ static int read_entry(struct import *in) {
                 link = split_name(in->item.target, in->n, &other);
                 link = link && other == layer && startswith(link, "upper/") ? link + strlen("upper/") : "";
         }
+        /* Nobody follows it here; but who applied it would have it, and whoever writes through it. */
+        if (in->item.kind == ITEM_LINK && !in->force && leads_out(rest, in->item.target))
+                return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG,
+                                 "%s: a link that leads out, to %s: --force takes such links", rest, in->item.target);
         /* A folder's name may end with a slash in a tar. */
         if (rest[0] && rest[strlen(rest) - 1] == '/' && in->item.kind == ITEM_FOLDER)
                 in->item.name[strlen(in->item.name) - 1] = 0;
@@ -377,6 +403,7 @@ int hutch_import(const char *file, const hutch_import_options *options, char **r
                        options->struct_size && options->struct_size < sizeof(known) ? options->struct_size
                                                                                     : sizeof(known));
         in.most_bytes = known.max_bytes ? known.max_bytes : DEFAULT_BYTES;
+        in.force = known.force;
         in.most_entries = known.max_entries ? known.max_entries : DEFAULT_ENTRIES;
         if (fd < 0)
                 return error_set(err, errno == ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_IO, errno, "%s: %s", file,

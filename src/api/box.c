@@ -118,6 +118,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
                 r = error_oom(err);
         if (r >= 0 && id)
                 r = layers_open(box, id, err);
+        box->adopted = box->layers != NULL;
         if (r >= 0 && !box->context) {
                 r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
                 box->own_context = r >= 0;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../base/text.h"
@@ -17,6 +18,8 @@
 #define STATE_MOST (64u << 20)
 
 extern char **environ;
+
+#define SHELL_MOST ((size_t) 256 << 20)
 
 /* ---- opening and closing ---- */
 
@@ -98,7 +101,9 @@ static int begin(hutch_box *box, const char *state, size_t len, struct hutch_err
 }
 
 int session_box_open(hutch_box *box, struct hutch_error *err) {
+        _cleanup_(freep) char *shell = NULL;
         char real[PATH_MAX] = "";
+        size_t len = 0;
         int r = plan_session(box, err);
 
         if (r >= 0 && realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real)) {
@@ -113,9 +118,11 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
                 if (r >= 0)
                         r = prepare(box, err);
         }
+        if (r >= 0 && box->adopted)
+                read_whole_file(box->layers->fd, "shell", SHELL_MOST, &shell, &len); /* an imported session's */
         if (r >= 0)
-                r = begin(box, NULL, 0, err);
-        if (r < 0 && box->layers) {
+                r = begin(box, shell, len, err);
+        if (r < 0 && box->layers && !box->adopted) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }

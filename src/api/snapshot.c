@@ -1,7 +1,9 @@
 /* Snapshots and forks: the public face of src/layer's. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 
+#include "../base/io.h"
 #include "../base/strv.h"
 #include "../layer/snapshot.h"
 #include "../session/shell.h"
@@ -149,6 +151,58 @@ static int fork_session(hutch_box *box, hutch_box **ret, struct hutch_error *err
         if (r >= 0)
                 r = resumed;
         return r < 0 ? r : session_box_twin(box, take_ptr(layers), known.state, known.state_len, ret, err);
+}
+
+/* The review takes the layers over for the time. */
+static int export_layers(hutch_box *box, const struct client_state *known, const char *file, uint64_t *ret_left_out,
+                         struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf text = {0};
+        _cleanup_(freep) char *root = NULL, *id = strdup(box->layers->meta.id);
+        _cleanup_(closep) int fd = -1;
+        struct hutch_error later;
+        hutch_review *review;
+        int r;
+
+        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
+        fd = openat(box->layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        r = !id || text.oom ? -ENOMEM : fd < 0 ? -errno : write_all(fd, text.data, text.len);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r));
+        layers_free(box);
+        r = hutch_review_open(id, NULL, &review, err);
+        if (r >= 0) {
+                r = hutch_review_export(review, file, ret_left_out, err);
+                hutch_review_close(review);
+        }
+        if (layer_root(environ, &root, &later) >= 0 && layer_open(root, id, &box->layers, r < 0 ? &later : err) >= 0)
+                unlinkat(box->layers->fd, "shell", 0);
+        return r;
+}
+
+int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        struct hutch_error later;
+        hutch_box *box;
+        int r = hutch_box_attach(name, &box, err), resumed;
+
+        if (r < 0)
+                return r;
+        pthread_mutex_lock(&box->queue);
+        r = know_state(box, true, &known, err);
+        if (r >= 0)
+                r = session_box_pause(box, err);
+        if (r >= 0) {
+                if (!box->layers)
+                        r = error_set(err, HUTCH_E_USAGE, EINVAL,
+                                      "the session keeps its files in memory: there is nothing to export");
+                else
+                        r = export_layers(box, &known, file, ret_left_out, err);
+                resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
+                r = r < 0 ? r : resumed;
+        }
+        pthread_mutex_unlock(&box->queue);
+        hutch_box_close(box);
+        return r;
 }
 
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {

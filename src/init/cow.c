@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "../base/strv.h"
 #include "../host/sys.h"
@@ -48,6 +49,15 @@ static int open_kept(struct builder *b, const struct step *s, int prepared, stru
         return folder < 0 ? (folder == -1 ? -errno : folder) : open_parts(folder, ret);
 }
 
+/* An overlay notes in attributes what was removed, and tmpfs has them from Linux 6.6 on. Without, it is mounted all the
+ * same, and the first folder that is removed in it is an error. */
+static int try_attributes(int folder) {
+        _cleanup_(closep) int work = openat(folder, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        return work < 0 || fsetxattr(work, "user.hutch", "", 0, 0) < 0 || fremovexattr(work, "user.hutch") < 0 ? -errno
+                                                                                                               : 0;
+}
+
 /* In memory. The upper's own mode is what the box sees at the top of the folder. */
 static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
         _cleanup_(closep) int place = -1, folder = -1;
@@ -67,7 +77,8 @@ static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
         if (mkdirat(folder, "upper", 0755) < 0 || fchmodat(folder, "upper", mode & 0777, 0) < 0 ||
             mkdirat(folder, "work", 0755) < 0)
                 return -errno;
-        return open_parts(folder, ret);
+        r = try_attributes(folder);
+        return r < 0 ? r : open_parts(folder, ret);
 }
 
 /* The lowers of an overlay, the topmost first: what is below the layer, and then `lower`, which is taken over. */
@@ -166,6 +177,11 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                         return 0;
         }
         r = make_in_memory(b, mode, &layer);
+        if (r == -EOPNOTSUPP)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
+                                 "cannot keep a layer for %s in memory: that needs Linux 6.6%s", s->source,
+                                 b->in->plan->ephemeral ? ": leave --ephemeral out"
+                                                        : ", and the file system of the state folder cannot hold one");
         if (r < 0)
                 return builder_error(err, r, "make a layer in memory for", s->source);
         r = b->ops->attach_overlay(lowers.fds, lowers.n, layer.upper, layer.work, dest, builder_flags(s));
