@@ -13,8 +13,8 @@ _hutch_discard_options='--box --dir --older-than --help'
 _hutch_snapshot_options='--box --dir --session --stop --list --remove --help'
 _hutch_restore_options='--box --dir --session --help'
 _hutch_fork_options='--box --dir --session --stop --help'
-_hutch_export_options='--box --dir --help'
-_hutch_import_options='--dir --max-size --max-entries --help'
+_hutch_export_options='--box --dir --session --help'
+_hutch_import_options='--dir --force --max-size --max-entries --help'
 
 # Completes the value of option $1 that begins with $2.
 _hutch_value() {
