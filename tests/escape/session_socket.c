@@ -15,7 +15,7 @@
 struct request {
         uint32_t what, session;
 };
-enum { STATE = 5, HELLO = 10 };
+enum { STATE = 5, HELLO = 64 };
 
 static int ask(int socket, uint32_t what, int fd) {
         struct request request = {what, 1};

@@ -141,6 +141,32 @@ static void never_leaves(void) {
         hutch_policy_free(policy);
 }
 
+/* Not hostile, but it would hold up a script: `x=$(hutch session start)`. */
+static void starters_streams(void) {
+        hutch_box_options options = {.struct_size = sizeof(options), .session = true, .name = "quiet"};
+        struct pollfd end = {.events = POLLIN};
+        hutch_policy *policy = NULL;
+        hutch_box *box;
+        int ends[2];
+        pid_t pid;
+
+        MUST(hutch_policy_new(&policy));
+        if (pipe(ends) < 0 || (pid = fork()) < 0)
+                abort();
+        if (pid == 0) {
+                dup2(ends[1], 1);
+                dup2(ends[1], 2);
+                _exit(hutch_box_open(policy, &options, &box, &tap_err) < 0);
+        }
+        close(ends[1]);
+        end.fd = ends[0];
+        ok(poll(&end, 1, 20000) > 0, "who starts a named session takes its streams along");
+        close(ends[0]);
+        waitpid(pid, NULL, 0);
+        ok(hutch_session_stop("quiet", true, NULL, &tap_err) >= 0, "and leaves it there");
+        hutch_policy_free(policy);
+}
+
 int main(void) {
         struct rlimit files;
 
@@ -156,6 +182,7 @@ int main(void) {
         many_jobs();
         bad_state();
         never_leaves();
+        starters_streams();
         hutch_box_close(neighbour);
         hutch_context_free(context);
         return done_testing();
