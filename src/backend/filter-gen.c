@@ -96,6 +96,13 @@ static const uint64_t namespace_flags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE
 /* Terminal calls that type for the person in front of it. The kernel looks at the lower 32 bits of the request only. */
 static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX};
 
+/* Leases: whoever opens a file or changes a folder that somebody holds one of waits for it, up to 45 seconds; in a
+ * shared folder that is a program of the host's, or hutch itself. */
+#ifndef F_SETDELEG
+#define F_SETDELEG 1040
+#endif
+static const uint64_t leases[] = {F_SETLEASE, F_SETDELEG};
+
 static int add_refused(scmp_filter_ctx ctx, const int *calls, size_t n, int errnum) {
         int r = 0;
 
@@ -227,6 +234,8 @@ static int add_rules(scmp_filter_ctx ctx, bool nested) {
         }
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(terminal_calls); i++)
                 r = add_masked(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, terminal_calls[i]);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(leases); i++)
+                r = add_masked(ctx, SCMP_SYS(fcntl), 1, UINT32_MAX, leases[i]);
         if (r >= 0)
                 r = add_socket_rules(ctx, SCMP_SYS(socket));
         if (r >= 0)

@@ -212,6 +212,12 @@ static const struct call_row ioctl_rows[] = {
         {"ioctl FIONREAD", SYS_ioctl, {0, FIONREAD}, OK, OK},
         {"ioctl beside TIOCSTI", SYS_ioctl, {0, TIOCSTI + 1}, OK, OK},
         {"ioctl beside TIOCLINUX", SYS_ioctl, {0, TIOCLINUX - 1}, OK, OK},
+        {"fcntl F_SETLEASE", SYS_fcntl, {3, F_SETLEASE, F_WRLCK}, P, P},
+        {"fcntl F_SETLEASE with a high bit", SYS_fcntl, {3, F_SETLEASE | HIGH, F_WRLCK}, P, P},
+        {"fcntl F_SETDELEG", SYS_fcntl, {3, 1040}, P, P},
+        {"fcntl F_GETLEASE", SYS_fcntl, {3, F_GETLEASE}, OK, OK},
+        {"fcntl F_SETLK", SYS_fcntl, {3, F_SETLK}, OK, OK},
+        {"fcntl F_DUPFD_CLOEXEC", SYS_fcntl, {3, F_DUPFD_CLOEXEC}, OK, OK},
         {"ioctl on an fd of that number", SYS_ioctl, {TIOCSTI, TCGETS, TIOCSTI}, OK, OK},
 };
 
