@@ -6,8 +6,8 @@ __hutch_quote() {
 }
 __hutch_dump() {
         command printf D
-        # a value of several lines cannot be cut out of the list
-        (unset IFS PPID OPTIND LINENO RANDOM PS1 PS2 PS4 _ 2>/dev/null; set) | command grep -v -E '^__hutch_[a-z]*='
+        # A value of several lines cannot be cut out of the list. One that cannot be unset would end the subshell, but for `command`.
+        (command unset PPID LINENO RANDOM PS1 PS2 PS4 _; set) 2>/dev/null | command grep -v -E '^__hutch_[a-z]*='
         export -p
         alias | command sed 's/^alias //; s/^/alias /'
         trap

@@ -71,7 +71,7 @@ static int put_beginning(struct session *s) {
         buf_puts(&text, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\nunset -f exit\nunset HISTFILE\n");
         if (s->kind->answers != 9) {
                 session_put_history(s, &text, 0);
-                buf_puts(&text, "PS1='\\u@\\h:\\w\\$ ' PS2='> '\nset -o history\n");
+                buf_puts(&text, "PS1='\\u@\\h:\\w\\$ ' PS2='> '\nset -o emacs\nset -o history\n");
         } else
                 buf_puts(&text, "PS1='$ ' PS2='> '\n");
         r = channel_put(&s->channel, "state", s->state, s->state_len);

@@ -116,6 +116,10 @@ static bool is_own(const char *name, size_t len) {
         return false;
 }
 
+static bool is_line(const char *at, const char *next, const char *line) {
+        return (size_t) (next - at) == strlen(line) && !memcmp(at, line, strlen(line));
+}
+
 /* Variables come first, up to a line of ours; behind it a line may be of a here-document in a function. */
 void shell_put_state(struct buf *b, const char *dump, size_t len) {
         static const char behind[] = "builtin unset -f trap\n";
@@ -126,13 +130,16 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                 const char *name = at;
                 bool own = false;
 
-                if ((size_t) (end - at) >= strlen(behind) && !memcmp(at, behind, strlen(behind)))
+                if (is_line(at, next, behind))
                         variables = false;
                 if (variables && end - at > 12 && !memcmp(at, "declare -", 9)) {
                         name = memchr(at + 9, ' ', (size_t) (next - at - 9));
                         own = name && at[9] != 'f' &&
                               is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
                 }
+                /* A person's shell edits its line; one that reads from a pipe must not begin to. */
+                if (!variables && (is_line(at, next, "set -o emacs\n") || is_line(at, next, "set -o vi\n")))
+                        own = true;
                 if (!own)
                         buf_put(b, at, (size_t) (next - at));
                 at = next;

@@ -182,7 +182,7 @@ exec >/tmp/out                                     | echo seen                  
         expect here "$(sh_ a $'cat <<E\none\ntwo\nE\necho three' | tr '\n' ' ')" "one two three "
         ends 2 sh_ a 'echo "'
         expect "after a quote" "$(sh_ a 'echo on')" on
-        ends 2 sh_ a 'echo $(echo ('
+        sh_ a 'echo $(echo (' 2>/dev/null && differs "an open parenthesis ended well"
         expect "after an open parenthesis" "$(sh_ a 'echo on')" on
         expect bytes "$(sh_ a $'printf %s \xff\xfe | od -An -tx1')" " ff fe"
         expect "it prints what an answer looks like" "$(sh_ a "printf 'R99 7\\0'; echo; false || echo on" | tail -1)" on
@@ -261,7 +261,7 @@ sh_is_running() { pgrep -x sleep -a | grep -q '^[0-9]* sleep 60$'; }
         expect scalars "$(field "$state" '[.cwd, .previous, .umask, .variables.V] | join("|")')" "/tmp|/workspace|0027|a b"
         expect bytes "$(field "$state" .exported.E.base64)" "/w=="
         expect array "$(field "$state" .arrays.arr)" 'declare -a arr=([0]="1" [1]="2")'
-        expect names "$(field "$state" '(.functions | keys | join(",")) + "|" + .aliases.l')" "f|ls"
+        expect names "$(field "$state" '(.functions.f | gsub("\\s+"; " ")) + "|" + .aliases.l')" "f () { echo x }|ls"
         expect jobs "$(field "$state" '.jobs | length')" 1
         [[ $(field "$state" '.jobs[0]') == *"sleep $NAP"* ]] || differs "jobs: $state"
         expect "nothing late" "$(field "$state" '.late_output | length')" 0
@@ -361,7 +361,7 @@ start b --idle-timeout soon            | is not a duration" one
         expect cgroups "$(find /sys/fs/cgroup -name "hutch-$pid-*" 2>/dev/null)" ""
         expect list "$(hutch session list)" ""
         expect host "$(cat file; ls)" $'host\nfile'
-        expect diff "$(hutch diff --name-only | tr '\n' ' ')" "file new "
+        expect diff "$(hutch diff --name-only | sed 's|.*/||' | tr '\n' ' ')" "file new "
         hutch apply new >/dev/null
         expect applied "$(cat new)" new
         hutch discard
@@ -420,7 +420,7 @@ start b --idle-timeout soon            | is not a duration" one
         run hutch session run a -c true
         told 125 "there is no session 'a'"
         expect folder "$(ls -A "$SESSIONS")" ""
-        expect kept "$(hutch diff --name-only)" new
+        expect kept "$(hutch diff --name-only | sed 's|.*/||')" new
         agree
 }
 
@@ -437,7 +437,7 @@ start b --idle-timeout soon            | is not a duration" one
         begin a
         expect "the name is free" "$(sh_ a 'ls /workspace; echo on')" on
         hutch session stop a
-        expect kept "$(hutch diff --name-only)" new
+        expect kept "$(hutch diff --name-only | sed 's|.*/||')" new
         hutch discard
         expect boxes "$(hutch boxes >/dev/null 2>&1; ls "$BOXES")" ""
         expect folder "$(ls -A "$SESSIONS")" ""

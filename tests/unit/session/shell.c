@@ -128,6 +128,7 @@ static const struct state_row {
          "builtin shopt -s extglob\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i UID=\"1\"\nE\n\n}\n"},
         {"the rest passes", "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n",
          "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n"},
+        {"line editing does not pass", "builtin unset -f trap\nset -o emacs\nset +o vi\nset -o vi\n", "builtin unset -f trap\nset +o vi\n"},
         {"a last line without an end", "declare -- A=\"1\"\ndeclare -r UID=\"1\"", "declare -- A=\"1\"\n"},
         {"lines that are no declarations", "declare -\ndeclare\ndeclare -x\n", "declare -\ndeclare\ndeclare -x\n"},
 };
