@@ -7,7 +7,7 @@ __hutch_quote() {
 __hutch_dump() {
         command printf D
         # a value of several lines cannot be cut out of the list
-        (unset IFS PPID OPTIND LINENO RANDOM PS1 PS2 PS4 _ 2>/dev/null; set) | command grep -v -E '^__hutch_[a-z]*='
+        (command unset PPID OPTIND LINENO RANDOM PS1 PS2 PS4 _ __hutch_word 2>/dev/null || :; set)
         export -p
         alias | command sed 's/^alias //; s/^/alias /'
         trap
@@ -22,6 +22,8 @@ __hutch_dump() {
         command printf '\0'
 }
 __hutch_state() {
+        local IFS
+        unset IFS
         command printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
         for __hutch_word in $(set | command sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
                 case $__hutch_word in

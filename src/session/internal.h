@@ -54,7 +54,7 @@ struct session {
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
-        bool shell_runs, opened, over;
+        bool shell_runs, opened, over, frozen;
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */

@@ -343,11 +343,12 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
 
-/* Nobody else would ever let it go on. */
+/* By itself: nobody else would ever let it go on. */
 static void on_stopped(void *user, int signal _unused_) {
         struct session *s = user;
 
-        run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
+        if (!s->frozen)
+                run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
 static void end_command(struct command *c, const struct outcome *why) {
@@ -553,6 +554,7 @@ void session_signal_others(struct session *s, int sig) {
 }
 
 void session_freeze(struct session *s, bool on) {
+        s->frozen = on;
         run_order(s->box, ORDER_FREEZE, on, NULL, 0);
         if (on)
                 timer_clear(s->loop, &s->ask);
