@@ -28,7 +28,7 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
  * anew: ends that had a writer once say from then on that there is none, until the next one comes. */
 int channel_open_pair(struct channel *c, bool watched, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair, int fds[2]); /* nobody holds it; takes the fds */
-void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
+void channel_remove_pair(struct channel *c, unsigned pair);             /* somebody does */
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);

@@ -183,13 +183,26 @@ static void plain_builtins(hutch_context *context) {
                 const char *text, *out, *err;
                 int code;
         } rows[] = {
-                {"echo a b", "a b\n", "", 0},     {"echo a b\n\n", "a b\n", "", 0}, {"  echo  -n 2", "2", "", 0}, {"cd /usr", "", "", 0},
-                {"pwd", "/usr\n", "", 0},         {"false", "", "", 1},             {"true", "", "", 0},          {"X=1", "", "", 0},
-                {"export Y=a=b", "", "", 0},       {"cd /nonexistent", "", NULL, 1}, {"cd", "", "", 0},            {"pwd", "/home/user\n", "", 0},
-                {"export 1=2", "", NULL, 1},       {"cd -", "/usr\n", "", 0},       {"X=", "", "", 0},            {"echo", "\n", "", 0},
+                {"echo a b", "a b\n", "", 0},
+                {"echo a b\n\n", "a b\n", "", 0},
+                {"  echo  -n 2", "2", "", 0},
+                {"cd /usr", "", "", 0},
+                {"pwd", "/usr\n", "", 0},
+                {"false", "", "", 1},
+                {"true", "", "", 0},
+                {"X=1", "", "", 0},
+                {"export Y=a=b", "", "", 0},
+                {"cd /nonexistent", "", NULL, 1},
+                {"cd", "", "", 0},
+                {"pwd", "/home/user\n", "", 0},
+                {"export 1=2", "", NULL, 1},
+                {"cd -", "/usr\n", "", 0},
+                {"X=", "", "", 0},
+                {"echo", "\n", "", 0},
         };
         hutch_box *box = open_session(context, NULL);
-        hutch_request thrown = {.struct_size = sizeof(thrown), .command = "echo away", .streams = {[1] = HUTCH_STREAM_NONE}};
+        hutch_request thrown = {
+                .struct_size = sizeof(thrown), .command = "echo away", .streams = {[1] = HUTCH_STREAM_NONE}};
         struct hutch_request capped = {.struct_size = sizeof(capped), .command = "echo 1234567890", .output_cap = 4};
         hutch_result *r;
 
@@ -197,8 +210,8 @@ static void plain_builtins(hutch_context *context) {
                 if (i % 2)
                         nap(10); /* the state is known then, and the text is known to be plain */
                 r = run_text(box, rows[i].text);
-                if (!ok(!strcmp(r->output[1], rows[i].out) && (!rows[i].err || !strcmp(r->output[2], rows[i].err)) && r->exit_code == rows[i].code &&
-                                (rows[i].err || strstr(r->output[2], "bash")),
+                if (!ok(!strcmp(r->output[1], rows[i].out) && (!rows[i].err || !strcmp(r->output[2], rows[i].err)) &&
+                                r->exit_code == rows[i].code && (rows[i].err || strstr(r->output[2], "bash")),
                         "plain: '%s'", rows[i].text))
                         printf("#   got '%s' '%s' %d\n", r->output[1], r->output[2], r->exit_code);
                 hutch_result_free(r);
