@@ -187,6 +187,7 @@ static void memory(void) {
 
         run(first, "x=1; f() { :; }");
         run(second, mark);
+        usleep(200000); /* until it is there */
         d = opendir("/proc");
         while (d && (e = readdir(d))) {
                 char path[300], line[64] = "";

@@ -5,11 +5,13 @@ set +o history
 set -m
 shopt -s execfail # as in any interactive shell: it does not count as one while it reads a text from a file
 __hutch_on_exit=
+builtin declare -A __hutch_traps
 __hutch_dump() {
         builtin printf 'Dbuiltin shopt -s extglob\n' # functions may have been written with it
         builtin declare -p
         builtin printf 'builtin unset -f trap\n'
         builtin trap -p
+        builtin printf %s "${__hutch_traps[@]}"
         builtin declare -f
         builtin declare -F
         builtin alias -p
@@ -53,14 +55,30 @@ trap() {
                 builtin trap "$@"
                 return
         fi
+        if [[ ${*: -1} == DEBUG && $1 != -p ]]; then # nothing may follow: it would be traced
+                [[ $1 == - || $# -eq 1 ]] && builtin set -- : DEBUG
+                builtin trap "$@"
+        else
+                __hutch_trap "$@"
+        fi
+}
+__hutch_trap() {
         builtin trap "${__hutch_on_exit:--}" EXIT
         builtin trap "$@"
         __hutch_status=$?
-        if [[ ${1-} == - || $# -eq 1 ]]; then # a function's end brings these back where it leaves none
-                for __hutch_name; do
-                        [[ ${__hutch_name^^} == @(ERR|DEBUG|RETURN) ]] && builtin trap : "$__hutch_name"
-                done
-        fi
+        # Functions do not see these, and bring them back at their end where they leave none.
+        for __hutch_name in "${@^^}"; do
+                [[ $__hutch_name == @(ERR|RETURN) ]] || continue
+                if [[ $1 == -p ]]; then
+                        builtin printf %s "${__hutch_traps[$__hutch_name]-}"
+                elif [[ $1 == - || $# -eq 1 ]]; then
+                        builtin trap : "$__hutch_name"
+                        builtin unset "__hutch_traps[$__hutch_name]"
+                else
+                        __hutch_traps[$__hutch_name]=$(builtin trap -p "$__hutch_name")$'\n'
+                fi
+        done
+        [[ $# -eq 0 || $* == -p ]] && builtin printf %s "${__hutch_traps[@]}"
         __hutch_on_exit=$(builtin trap -p EXIT)
         builtin eval "set -- ${__hutch_on_exit#trap -- }"
         __hutch_on_exit=${1-}

@@ -22,6 +22,8 @@ __hutch_dump() {
         command printf '\0'
 }
 __hutch_state() {
+        local IFS
+        unset IFS
         command printf 'cwd\0%s\0umask\0%s\0previous\0%s\0options\0%s\0' "$PWD" "$(umask)" "${OLDPWD-}" "$-"
         for __hutch_word in $(set | command sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
                 case $__hutch_word in

@@ -87,8 +87,10 @@ static int find_layer(struct layer_box *layers, const struct step *s, unsigned *
 /* The plan's folders get the layers that the box has for them, by the folder and not by their order. */
 static int match_layers(struct layer_box *layers, struct plan *plan, struct hutch_error *err) {
         _cleanup_(freep) unsigned *numbers = calloc(plan->n_layers + 1, sizeof(*numbers));
-        int r = numbers ? 0 : error_oom(err);
+        int r = 0;
 
+        if (!numbers)
+                return error_oom(err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_COW && !plan->steps[i].text)
                         r = find_layer(layers, &plan->steps[i], &numbers[plan->steps[i].layer], err);

@@ -27,6 +27,8 @@ struct command { /* one run */
         uint64_t began_us;
         enum hutch_kill_reason reason;
         bool answered;
+        bool harmless; /* as far as its text tells: a builtin that cannot end the shell */
+        bool plain;    /* and it is run the short way */
         struct outcome outcome;
 };
 
@@ -54,7 +56,7 @@ struct session {
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
-        bool shell_runs, opened, over;
+        bool shell_runs, opened, over, frozen;
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */
@@ -67,6 +69,7 @@ struct session {
         size_t state_len;
         bool dirty;       /* something changed since */
         bool names_known; /* nothing that could have defined a function ran since */
+        bool talks;       /* traps or options that print around each command */
         bool asking;      /* for a dump */
         struct timer idle, revive, ask;
         void (*told)(void *user, const char *state, size_t len);

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "../base/macro.h"
@@ -46,7 +47,7 @@ static void on_late(void *data, uint32_t events _unused_) {
         closep(&end->fd);
         if (late->ends[0].fd >= 0 || late->ends[1].fd >= 0)
                 return;
-        channel_return_pair(&late->s->channel, late->pair);
+        channel_return_pair(&late->s->channel, late->pair, (int[]){-1, -1});
         for (struct late **at = &late->s->lates; *at; at = &(*at)->next)
                 if (*at == late) {
                         *at = late->next;
@@ -67,10 +68,23 @@ static void thin_out(struct session *s) {
         }
 }
 
+/* What is left in a FIFO cannot be put back, so it is only asked whether somebody holds it. */
+static bool is_let_go(const struct command *c) {
+        struct pollfd ends[2] = {{.fd = c->out[0], .events = POLLIN}, {.fd = c->out[1], .events = POLLIN}};
+
+        return ends[0].fd >= 0 && ends[1].fd >= 0 && poll(ends, 2, 0) >= 0 && ends[0].revents == POLLHUP &&
+               ends[1].revents == POLLHUP;
+}
+
 void late_keep(struct session *s, struct command *c) {
-        struct late *late = calloc(1, sizeof(*late));
+        struct late *late;
         bool held = false;
 
+        if (is_let_go(c)) {
+                channel_return_pair(&s->channel, c->pair, c->out);
+                return;
+        }
+        late = calloc(1, sizeof(*late));
         if (!late)
                 return; /* the pair is forgotten; its holders get SIGPIPE */
         *late = (struct late){.s = s, .number = c->number, .pair = c->pair};
@@ -96,7 +110,7 @@ void late_keep(struct session *s, struct command *c) {
                 thin_out(s);
                 return;
         }
-        channel_return_pair(&s->channel, late->pair);
+        channel_return_pair(&s->channel, late->pair, (int[]){-1, -1});
         late_free(late);
 }
 

@@ -102,6 +102,16 @@ static void on_idle(void *data) {
                 session_ask(s);
 }
 
+/* Traps and options that print something of their own around each command. */
+static bool talks_of_commands(const char *state) {
+        static const char *const signs[] = {" ERR\n", " DEBUG\n", "\nset -o xtrace\n", "\nset -o verbose\n"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
+                if (strstr(state, signs[i]))
+                        return true;
+        return false;
+}
+
 void session_take_state(struct session *s, const char *dump, size_t len) {
         struct buf state = {0};
         char *text;
@@ -115,6 +125,7 @@ void session_take_state(struct session *s, const char *dump, size_t len) {
                 s->state_len = len;
                 s->dirty = false;
                 s->names_known = true;
+                s->talks = talks_of_commands(text);
         }
 }
 
@@ -343,11 +354,12 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
 
-/* Nobody else would ever let it go on. */
+/* By itself: nobody else would ever let it go on. */
 static void on_stopped(void *user, int signal _unused_) {
         struct session *s = user;
 
-        run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
+        if (!s->frozen)
+                run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
 static void end_command(struct command *c, const struct outcome *why) {
@@ -456,6 +468,7 @@ void session_next(struct session *s) {
         }
         s->queue = c->next;
         s->now = c;
+        c->harmless = !v.may_end && !s->talks;
         s->dirty = s->dirty || v.changes || c->in.env_len > 0;
         s->names_known = s->names_known && !(v.changes && v.may_end);
         if (command_begin(c, &err) < 0) {
@@ -553,6 +566,7 @@ void session_signal_others(struct session *s, int sig) {
 }
 
 void session_freeze(struct session *s, bool on) {
+        s->frozen = on;
         run_order(s->box, ORDER_FREEZE, on, NULL, 0);
         if (on)
                 timer_clear(s->loop, &s->ask);

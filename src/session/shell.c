@@ -40,6 +40,17 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         shell_put_answer(b, kind, number);
 }
 
+void shell_put_plain(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
+                     const char *text) {
+        size_t len = strlen(text);
+
+        while (len > 0 && text[len - 1] == '\n')
+                len--;
+        buf_put(b, text, len);
+        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2\n", pair, pair);
+        shell_put_answer(b, kind, number);
+}
+
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
         buf_printf(b, "%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; %s __hutch_ret\n", kind->print, number,
                    kind->answers, kind->unset);

@@ -19,6 +19,10 @@ const struct shell_kind *shell_kind_of(const char *path);
  * with variables. stdin_number < 0: no stdin. The text finds last_status in $?. */
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
                    long stdin_number, int last_status);
+/* The same for a line of plain words that needs neither a file of its own nor stdin. */
+void shell_put_plain(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
+                     const char *text);
+
 /* The answer alone, once more; a shell that gave it already gives it twice. */
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number);
 void shell_put_dump(struct buf *b, const struct shell_kind *kind);

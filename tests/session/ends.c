@@ -58,7 +58,7 @@ static const struct scene scenes[] = {
           {"echo \"open", "", NULL, 2},
           {"echo `open", "", NULL, ANY},
           {"echo $(open", "", NULL, 2},
-          {"echo ${open", "", NULL, ANY},
+          {"echo ${open", "", NULL, ANY, "*"} /* bash 5.2 may abort here, after the one before */,
           {"echo $((1+", "", NULL, ANY},
           {"echo ok", "ok\n", "", 0}}},
         {"unfinished compounds",

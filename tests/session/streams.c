@@ -177,6 +177,71 @@ static void parts_of_a_run(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* Plain builtins go a shorter way: it must not be seen. */
+static void plain_builtins(hutch_context *context) {
+        static const struct {
+                const char *text, *out, *err;
+                int code;
+        } rows[] = {
+                {"echo a b", "a b\n", "", 0},
+                {"echo a b\n\n", "a b\n", "", 0},
+                {"  echo  -n 2", "2", "", 0},
+                {"cd /usr", "", "", 0},
+                {"pwd", "/usr\n", "", 0},
+                {"false", "", "", 1},
+                {"true", "", "", 0},
+                {"X=1", "", "", 0},
+                {"export Y=a=b", "", "", 0},
+                {"cd /nonexistent", "", NULL, 1},
+                {"cd", "", "", 0},
+                {"pwd", "/home/user\n", "", 0},
+                {"export 1=2", "", NULL, 1},
+                {"cd -", "/usr\n", "", 0},
+                {"X=", "", "", 0},
+                {"echo", "\n", "", 0},
+        };
+        hutch_box *box = open_session(context, NULL);
+        hutch_request thrown = {
+                .struct_size = sizeof(thrown), .command = "echo away", .streams = {[1] = HUTCH_STREAM_NONE}};
+        struct hutch_request capped = {.struct_size = sizeof(capped), .command = "echo 1234567890", .output_cap = 4};
+        hutch_result *r;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                if (i % 2)
+                        nap(10); /* the state is known then, and the text is known to be plain */
+                r = run_text(box, rows[i].text);
+                if (!ok(!strcmp(r->output[1], rows[i].out) && (!rows[i].err || !strcmp(r->output[2], rows[i].err)) &&
+                                r->exit_code == rows[i].code && (rows[i].err || strstr(r->output[2], "bash")),
+                        "plain: '%s'", rows[i].text))
+                        printf("#   got '%s' '%s' %d\n", r->output[1], r->output[2], r->exit_code);
+                hutch_result_free(r);
+        }
+        says(box, "echo \"$X|$Y\"", "|a=b\n", "what they set is there");
+        nap(10);
+        r = run_request(box, &thrown);
+        ok(r->output_len[1] == 0 && r->exit_code == 0, "thrown away");
+        hutch_result_free(r);
+        r = run_request(box, &capped);
+        ok(r->output_len[1] == 4 && r->kill_reason == HUTCH_KILLED_OUTPUT, "capped");
+        hutch_result_free(r);
+        hutch_result_free(run_text(box, "echo() { builtin echo mine; }"));
+        nap(10);
+        says(box, "echo x", "mine\n", "a function of that name");
+        hutch_result_free(run_text(box, "unset -f echo; alias echo='echo alias'"));
+        nap(10);
+        says(box, "echo x", "alias x\n", "an alias");
+        hutch_result_free(run_text(box, "unalias echo; (sleep 0.3; echo late) & true"));
+        for (int i = 0; i < 20; i++) {
+                r = run_text(box, "echo x");
+                if (strcmp(r->output[1], "x\n") || r->output_len[2])
+                        ok(false, "a plain run got '%s' '%s'", r->output[1], r->output[2]);
+                hutch_result_free(r);
+                nap(20);
+        }
+        ok(in_step(box), "in step");
+        hutch_box_close(box);
+}
+
 struct heard {
         char text[256];
         double first, last;
@@ -294,6 +359,7 @@ int main(void) {
         refusals(context);
         inputs(context);
         parts_of_a_run(context);
+        plain_builtins(context);
         streaming(context);
         background(context);
         server(context);
