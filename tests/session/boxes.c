@@ -236,8 +236,9 @@ static void ends(void) {
         box = open_session(context, NULL);
         snprintf(text, sizeof(text), "sleep %s &", mark_of(2));
         hutch_result_free(run_text(box, text));
+        await_processes(mark_of(2), 1);
         warden = warden_of(mark_of(2));
-        kill(warden, SIGKILL);
+        ok(warden > 1 && kill(warden, SIGKILL) == 0, "the warden is killed");
         ok(await_processes(mark_of(2), 0), "a killed warden takes the session along");
         r = run_text(box, "echo no");
         ok(tap_ret < 0 && r->error.code == HUTCH_E_SESSION_CLOSED, "a run is session_closed then: %s",
