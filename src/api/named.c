@@ -236,7 +236,7 @@ int named_list(char ***ret, struct hutch_error *err) {
         DIR *dir;
         int r = sessions_root(&root, err);
 
-        if (r < 0)
+        if (r < 0 || !root)
                 return r;
         dir = opendir(root);
         while (dir && r >= 0 && (entry = readdir(dir)))

@@ -172,10 +172,11 @@ int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err) {
         if (pthread_mutex_trylock(&box->queue) != 0)
                 return error_set(err, HUTCH_E_USAGE, EBUSY, "something runs in this box");
         review = calloc(1, sizeof(*review));
-        r = !review       ? error_oom(err)
-            : box->layers ? 0
-                          : error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "the box has no copy-on-write changes");
-        if (r >= 0) {
+        if (!review)
+                r = error_oom(err);
+        else if (!box->layers)
+                r = error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "the box has no copy-on-write changes");
+        else {
                 review->box = box->layers;
                 review->borrowed = true;
                 r = changes_read(review->box, &review->changes, err);

@@ -197,7 +197,7 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
 
 int cow_attach(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err) {
         _cleanup_(closep) int lower = -1, dest = -1;
-        struct stat st;
+        struct stat st = {0};
         int r;
 
         r = builder_open_place(b, s->dest, true, &dest);
