@@ -26,7 +26,7 @@ static enum seen look(const struct plan *plan, const char *path, char *source, s
                         snprintf(source, room, "%s%s", s->source, path_tail(path, s->dest));
                         break;
                 case STEP_COW:
-                        seen = LAYER;
+                        seen = s->flags & STEP_OWN ? OWN : LAYER;
                         snprintf(source, room, "%s%s", s->source, path_tail(path, s->dest));
                         break;
                 case STEP_HIDE:
