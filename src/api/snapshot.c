@@ -81,75 +81,65 @@ static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const stru
         return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
 }
 
-static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
+/* Goes on with that state. A failure before counts for more than one now. */
+static int resume_session(hutch_box *box, const char *state, size_t len, int r, struct hutch_error *err) {
         struct hutch_error later;
-        int r, resumed;
+        int resumed = session_box_resume(box, state, len, r < 0 ? &later : err);
 
-        r = know_state(box, true, &known, err);
+        return r < 0 ? r : resumed;
+}
+
+/* Ends the session for the moment; what it is to go on with is in *ret. */
+static int pause_session(hutch_box *box, bool alone, const char *purpose, struct client_state *ret,
+                         struct hutch_error *err) {
+        int r = know_state(box, alone, ret, err);
+
         if (r >= 0)
                 r = session_box_pause(box, err);
+        if (r < 0 || box->layers)
+                return r;
+        r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to %s",
+                      purpose);
+        return resume_session(box, ret->state, ret->state_len, r, err);
+}
+
+static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        int r = pause_session(box, true, "snapshot", &known, err);
+
         if (r < 0)
                 return r;
-        if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL,
-                              "the session keeps its files in memory: there is nothing to snapshot");
-        if (r >= 0)
-                r = snapshot_make(box->layers, NULL, ret, err);
+        r = snapshot_make(box->layers, NULL, ret, err);
         if (r >= 0)
                 r = put_shell(box, *ret, &known, err);
-        resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
-        return r < 0 ? r : resumed;
+        return resume_session(box, known.state, known.state_len, r, err);
 }
 
 /* Back to how the session was when the snapshot was made; if that cannot be had it goes on as it is. */
 static int restore_session(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
         _cleanup_(client_state_done) struct client_state known = {0};
         _cleanup_(freep) char *shell = NULL;
-        struct hutch_error later;
         size_t len = 0;
-        int r, resumed;
+        int r = snapshot_get_shell(snapshot, &shell, &len, err);
 
-        r = know_state(box, false, &known, err);
         if (r >= 0)
-                r = snapshot_get_shell(snapshot, &shell, &len, err);
-        if (r >= 0)
-                r = session_box_pause(box, err);
+                r = pause_session(box, false, "restore", &known, err);
         if (r < 0)
                 return r;
-        if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL,
-                              "the session keeps its files in memory: there is nothing to restore");
-        if (r >= 0)
-                r = snapshot_restore(box->layers, snapshot, err);
-        if (r < 0)
-                session_box_resume(box, known.state, known.state_len, &later);
-        else {
-                resumed = session_box_resume(box, shell, len, err);
-                r = resumed;
-        }
-        return r;
+        r = snapshot_restore(box->layers, snapshot, err);
+        return r < 0 ? resume_session(box, known.state, known.state_len, r, err)
+                     : resume_session(box, shell, len, r, err);
 }
 
 static int fork_session(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
         _cleanup_(client_state_done) struct client_state known = {0};
         _cleanup_(layer_freep) struct layer_box *layers = NULL;
-        struct hutch_error later;
-        int r, resumed;
+        int r = pause_session(box, true, "fork", &known, err);
 
-        r = know_state(box, true, &known, err);
-        if (r >= 0)
-                r = session_box_pause(box, err);
         if (r < 0)
                 return r;
-        if (!box->layers)
-                r = error_set(err, HUTCH_E_USAGE, EINVAL,
-                              "the session keeps its files in memory: there is nothing to fork");
-        if (r >= 0)
-                r = snapshot_fork(box->layers, &layers, err);
-        resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
-        if (r >= 0)
-                r = resumed;
+        r = snapshot_fork(box->layers, &layers, err);
+        r = resume_session(box, known.state, known.state_len, r, err);
         return r < 0 ? r : session_box_twin(box, take_ptr(layers), known.state, known.state_len, ret, err);
 }
 
@@ -181,25 +171,16 @@ static int export_layers(hutch_box *box, const struct client_state *known, const
 
 int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
         _cleanup_(client_state_done) struct client_state known = {0};
-        struct hutch_error later;
         hutch_box *box;
-        int r = hutch_box_attach(name, &box, err), resumed;
+        int r = hutch_box_attach(name, &box, err);
 
         if (r < 0)
                 return r;
         pthread_mutex_lock(&box->queue);
-        r = know_state(box, true, &known, err);
+        r = pause_session(box, true, "export", &known, err);
         if (r >= 0)
-                r = session_box_pause(box, err);
-        if (r >= 0) {
-                if (!box->layers)
-                        r = error_set(err, HUTCH_E_USAGE, EINVAL,
-                                      "the session keeps its files in memory: there is nothing to export");
-                else
-                        r = export_layers(box, &known, file, ret_left_out, err);
-                resumed = session_box_resume(box, known.state, known.state_len, r < 0 ? &later : err);
-                r = r < 0 ? r : resumed;
-        }
+                r = resume_session(box, known.state, known.state_len,
+                                   export_layers(box, &known, file, ret_left_out, err), err);
         pthread_mutex_unlock(&box->queue);
         hutch_box_close(box);
         return r;
