@@ -7,6 +7,7 @@
 setup() {
         T=$(mktemp -d "$HUTCH_TMP/cli.XXXXXX")
         export HOME=$T/home
+        export XDG_CACHE_HOME=$HUTCH_TMP/cache # shared: a skeleton of the system for each test would take its time
         mkdir -p "$T/ws" "$HOME/.ssh"
         echo private >"$HOME/.ssh/id_rsa"
         cd "$T/ws" || return 1
