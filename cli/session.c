@@ -95,6 +95,7 @@ static int run(struct cli *cli, const char *name) {
                 return EXIT_HUTCH;
         if (cli->json)
                 request.streams[1] = request.streams[2] = HUTCH_STREAM_CAPTURE;
+        request.no_changes = !cli->json; /* nobody would be told */
         if (hutch_box_attach(name, &box, &err) < 0)
                 return fail(&err);
         hutch_box_run(box, &request, &result, &err);

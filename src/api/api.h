@@ -9,6 +9,8 @@
 #include "../layer/store.h"
 #include "../warden/client.h"
 
+struct tracked;
+
 struct hutch_context {
         enum hutch_warden kind;
         int warden; /* socket, -1 for HUTCH_WARDEN_SELF */
@@ -27,7 +29,7 @@ struct hutch_box {
         pthread_cond_t left;   /* a call returned */
         unsigned calls;        /* under way or waiting for their turn */
         bool closed;
-        bool adopted; /* its layers were another box's, and are not ours to remove */
+        bool adopted;        /* its layers were another box's, and are not ours to remove */
         struct since *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
@@ -56,6 +58,10 @@ int session_box_open(hutch_box *box, struct hutch_error *err);
 int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
                     struct hutch_error *err);
 void session_box_close(hutch_box *box);
+/* Before and after a run whose changes are wanted. A named session's layers are its warden's, and looked at for the
+ * time: what cannot be told then is left out. */
+int session_box_track(hutch_box *box, struct hutch_error *err);
+int session_box_tracked(hutch_box *box, struct tracked *tracked, int r);
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
                      struct hutch_error *err);
@@ -99,6 +105,8 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 
 /* The layers of a box: before a run, after it, and after one that never was. */
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err);
+/* What the layers are like before a further run, so that its changes can be told alone. */
+int layers_remember(hutch_box *box, struct hutch_error *err);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
 void layers_forget(hutch_box *box);
 void layers_free(hutch_box *box);

@@ -286,13 +286,19 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         box_enter(box);
         pthread_mutex_lock(&box->queue);
         r = tracking_begin(box, &tracking, &local);
+        if (r >= 0 && box->session && !known.no_changes)
+                r = session_box_track(box, &local);
         if (r >= 0)
                 r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
         if (r >= 0 && made && box_hint_at_network(box, plan, &outcome) < 0)
                 r = error_oom(&local);
-        if (r >= 0 && plan && !known.no_changes)
+        if (r >= 0 && plan && !known.no_changes) {
                 r = layers_track(box, plan, &tracked, &local);
+                if (box->session)
+                        r = session_box_tracked(box, &tracked, r);
+        } else if (box->attached)
+                layers_free(box);
         if (r >= 0 && plan && !known.no_changes)
                 r = tracking_end(&tracking, box, plan, &tracked, &local);
         else if (!box->session)

@@ -111,8 +111,7 @@ void layers_free(hutch_box *box) {
         layer_free(take_ptr(box->layers));
 }
 
-/* What the layers are like before a further run, so that its changes can be told alone. */
-static int remember(hutch_box *box, struct hutch_error *err) {
+int layers_remember(hutch_box *box, struct hutch_error *err) {
         size_t n = strv_length(box->layers->meta.lowers), i;
         struct since *fresh = calloc(n + 1, sizeof(*fresh));
         int r = fresh ? 0 : error_oom(err);
@@ -149,7 +148,7 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
                 return 0;
         if (!box->layers)
                 return make_layers(box, plan, err);
-        r = remember(box, err);
+        r = layers_remember(box, err);
         if (r >= 0)
                 r = match_layers(box->layers, plan, err);
         if (r >= 0)

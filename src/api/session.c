@@ -238,6 +238,32 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
         return r < 0 ? r : box_wait(box, socket, &command.run, ret, err);
 }
 
+int session_box_track(hutch_box *box, struct hutch_error *err) {
+        _cleanup_(freep) char *root = NULL;
+        struct hutch_error untold;
+
+        if (!box->attached)
+                return box->layers ? layers_remember(box, err) : 0;
+        if (box->box_id && layer_root(environ, &root, &untold) >= 0 &&
+            layer_look(root, box->box_id, &box->layers) >= 0 && layers_remember(box, &untold) < 0)
+                layers_free(box);
+        return 0;
+}
+
+int session_box_tracked(hutch_box *box, struct tracked *tracked, int r) {
+        if (!box->attached)
+                return r;
+        layers_free(box);
+        if (r < 0) {
+                strv_free(tracked->created);
+                strv_free(tracked->modified);
+                strv_free(tracked->deleted);
+                *tracked = (struct tracked){0};
+        }
+        tracked->box_id = NULL;
+        return 0;
+}
+
 /* ---- state ---- */
 
 static json_t *bytes_json(const char *data, size_t len) {

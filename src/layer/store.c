@@ -193,6 +193,21 @@ int layer_renew(struct layer_box *box, struct hutch_error *err) {
         return 0;
 }
 
+int layer_look(const char *root, const char *id, struct layer_box **ret) {
+        _cleanup_(layer_freep) struct layer_box *box = new_box();
+        int r;
+
+        if (!box || !(box->meta.id = strdup(id)) || asprintf(&box->path, "%s/%s", root, id) < 0)
+                return -ENOMEM;
+        r = open_box(box);
+        if (r >= 0)
+                r = layer_meta_read(box->fd, "meta", &box->meta);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(box);
+        return 0;
+}
+
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err) {
         _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;

@@ -39,6 +39,9 @@ int layer_add(struct layer_box *box, const char *lower, const char *dest, struct
 /* Opens a box by id and locks it; -EBUSY if somebody runs or reviews it. */
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err);
 
+/* Opens a box that somebody else holds, to look at it; it may change meanwhile, or go. */
+int layer_look(const char *root, const char *id, struct layer_box **ret);
+
 /* The ids of all boxes, newest first. */
 int layer_list(const char *root, char ***ret, struct hutch_error *err);
 

@@ -502,3 +502,59 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         expect state "$(field "$(hutch session state a)" '[.cwd, .umask, .exported.E] | join(" ")')" "/tmp 0027 1"
         agree
 }
+
+@test "each run tells what it changed itself" {
+        echo 1 >a
+        echo 2 >b
+        begin c
+        changed() { sh_ c "$1" --json | jq -c .changes; }
+        expect first "$(changed 'echo new >n; echo x >a')" '{"created":["/workspace/n"],"modified":["/workspace/a"],"deleted":[]}'
+        expect nothing "$(changed true)" '{"created":[],"modified":[],"deleted":[]}'
+        expect third "$(changed 'rm b; echo more >>n')" '{"created":[],"modified":["/workspace/n"],"deleted":["/workspace/b"]}'
+        expect touched "$(changed 'touch n a')" '{"created":[],"modified":[],"deleted":[]}'
+        hutch session stop c --discard
+        agree
+}
+
+@test "a session travels as a file, its shell with it, what is blocked without" {
+        mkdir src
+        begin one --env-block SECRET
+        sh_ one 'cd src; export TOKEN=abc SECRET=xyz; greet() { echo "hello $1"; }; echo new >b; ln -s /etc/passwd out'
+        ends 0 hutch export --session one "$T/x.tar.zst"
+        expect "it goes on" "$(sh_ one 'greet you; pwd' | tr '\n' ' ')" "hello you /workspace/src "
+        hutch session stop one --discard
+        ends 125 hutch import "$T/x.tar.zst"
+        [[ $output == *"a link that leads out"* ]] || differs "said: $output"
+        ends 0 hutch import --force "$T/x.tar.zst"
+        begin two --box "$(hutch boxes | awk 'NR == 2 {print $1}')"
+        expect "the other" "$(sh_ two 'greet two; pwd; cat b; echo "$TOKEN[$SECRET]"' | tr '\n' ' ')" "hello two /workspace/src new abc[] "
+        hutch session stop two --discard
+        agree
+}
+
+@test "a snapshot of a session holds files, home and shell; a fork has them too" {
+        echo 1 >a
+        begin one
+        sh_ one 'cd /tmp; declare -A m=([k]=v); f() { echo "f $1"; }; alias q=echo; umask 027; echo home >~/h; echo tmp >t; echo ws >/workspace/w'
+        look() { sh_ "$1" 'pwd; echo ${m[k]}; f x; q al; umask; cat ~/h t /workspace/w' 2>&1 | tr '\n' ' '; }
+        before=$(look one)
+        expect "as made" "$before" "/tmp v f x al 0027 home tmp ws "
+        ends 0 hutch snapshot --session one good
+        expect "after the snapshot" "$(look one)" "$before"
+        ends 0 hutch fork --session one twin
+        sh_ one 'rm -rf /workspace/* ~/h /tmp/t; unset m; unset -f f; cd /'
+        expect "the fork" "$(look twin)" "$before"
+        ends 0 hutch restore --session one good
+        expect "restored" "$(look one)" "$before"
+        sh_ one 'sleep 300 &'
+        ends 125 hutch snapshot --session one
+        [[ $output == *"(sleep)"* ]] || differs "said: $output"
+        ends 0 hutch snapshot --session one --stop second
+        expect "nothing runs" "$(sh_ one 'pgrep -c sleep')" 0
+        hutch session stop twin --discard
+        hutch session stop one --discard
+        ends 0 hutch snapshot --remove good
+        ends 0 hutch snapshot --remove second
+        [ -z "$(ls "$HOME/.local/state/hutch/layers" "$BOXES" 2>/dev/null | grep -v :)" ] || differs "left: $(ls -R "$HOME/.local/state/hutch" | head -20)"
+        agree
+}
