@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import re
 import sys
 
 NOTES = {
@@ -169,8 +170,10 @@ def main():
     with open(sys.argv[1]) as file:
         results = json.load(file)
     print_tables(results)
+    with open(sys.argv[2] + "/benchmarks.md") as file:
+        snapshots = re.search(r"\n## Snapshots\n.*?(?=\n## |\Z)", file.read(), re.S)  # bench/snapshot's
     with open(sys.argv[2] + "/benchmarks.md", "w") as file:
-        file.write(markdown(results))
+        file.write(markdown(results) + (snapshots[0] if snapshots else ""))
     with open(sys.argv[2] + "/benchmarks.svg", "w") as file:
         file.write(svg(results))
 
