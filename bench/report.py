@@ -1,8 +1,10 @@
 """Makes the table on stdout, benchmarks.md and benchmarks.svg from results.json. usage: report.py RESULTS FOLDER"""
 
+import os
 import html
 import json
 import math
+import re
 import sys
 
 NOTES = {
@@ -169,13 +171,12 @@ def main():
     with open(sys.argv[1]) as file:
         results = json.load(file)
     print_tables(results)
-    try:  # what bench/git measured is put there by hand, and stays
+    kept = ""  # what other programs of this folder measured and wrote there themselves
+    if os.path.exists(sys.argv[2] + "/benchmarks.md"):
         with open(sys.argv[2] + "/benchmarks.md") as file:
-            kept = file.read().partition("\n## git in a copy-on-write box")
-    except FileNotFoundError:
-        kept = ("", "", "")
+            kept = "".join(re.findall(r"\n## (?:git in|Snapshots|Sessions)[^\n]*\n.*?(?=\n## |\Z)", file.read(), re.S))
     with open(sys.argv[2] + "/benchmarks.md", "w") as file:
-        file.write(markdown(results) + "".join(kept[1:]))
+        file.write(markdown(results) + kept)
     with open(sys.argv[2] + "/benchmarks.svg", "w") as file:
         file.write(svg(results))
 
