@@ -132,19 +132,20 @@ static bool is_line(const char *at, const char *next, const char *line) {
 }
 
 /* Variables come first, up to a line of ours; behind it a line may be of a here-document in a function. */
+static const char behind[] = "builtin unset -f trap\n";
+
 void shell_put_state(struct buf *b, const char *dump, size_t len) {
-        static const char behind[] = "builtin unset -f trap\n";
         bool variables = true;
 
         for (const char *at = dump, *end = dump + len; at < end;) {
                 const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
-                const char *name = at;
                 bool own = false;
 
                 if (is_line(at, next, behind))
                         variables = false;
                 if (variables && end - at > 12 && !memcmp(at, "declare -", 9)) {
-                        name = memchr(at + 9, ' ', (size_t) (next - at - 9));
+                        const char *name = memchr(at + 9, ' ', (size_t) (next - at - 9));
+
                         own = name && at[9] != 'f' &&
                               is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
                 }
@@ -176,16 +177,19 @@ static const char *declared(const char *line, size_t len, size_t *ret_len) {
 }
 
 void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names) {
-        bool dropping = false; /* a value may have several lines */
+        const bool bash = memmem(state, len, behind, strlen(behind)); /* there each begins with the same word */
+        bool dropping = false, variables = true;
 
         for (const char *at = state, *end = state + len; at < end;) {
                 const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
                 size_t n = 0;
-                const char *name = declared(at, (size_t) (next - at), &n);
+                const char *name = variables ? declared(at, (size_t) (next - at), &n) : NULL;
 
-                if (name || !memcmp(at, "builtin ", end - at < 8 ? (size_t) (end - at) : 8)) {
+                if (is_line(at, next, behind))
+                        variables = dropping = false;
+                else if (name && (!bash || at[0] == 'd')) { /* else more of the value before it */
                         dropping = false;
-                        for (char *const *one = names; name && one && *one; one++)
+                        for (char *const *one = names; one && *one; one++)
                                 dropping = dropping || (strlen(*one) == n && !memcmp(*one, name, n));
                 }
                 if (!dropping)

@@ -133,6 +133,36 @@ static const struct state_row {
         {"lines that are no declarations", "declare -\ndeclare\ndeclare -x\n", "declare -\ndeclare\ndeclare -x\n"},
 };
 
+/* ---- what is blocked ---- */
+
+#define BEHIND "builtin unset -f trap\n"
+
+static const struct without_row {
+        const char *name, *state, *rest;
+} without_rows[] = {
+        {"nothing of it", "declare -x A=\"1\"\n" BEHIND, "declare -x A=\"1\"\n" BEHIND},
+        {"an exported one", "declare -x S=\"1\"\ndeclare -- B=\"2\"\n" BEHIND, "declare -- B=\"2\"\n" BEHIND},
+        {"an array", "declare -a S=([0]=\"1\")\n" BEHIND, BEHIND},
+        {"of several lines", "declare -- S=\"a\nB=c\nd\"\ndeclare -- C=\"2\"\n" BEHIND, "declare -- C=\"2\"\n" BEHIND},
+        {"the last one", "declare -- A=\"1\"\ndeclare -- S=\"a\nb\"\n" BEHIND "f ()\n", "declare -- A=\"1\"\n" BEHIND "f ()\n"},
+        {"not in a function", BEHIND "f () \n{ \n    cat <<E\nS=1\ndeclare -- S=1\nE\n}\n",
+         BEHIND "f () \n{ \n    cat <<E\nS=1\ndeclare -- S=1\nE\n}\n"},
+        {"not one whose name begins like it", "declare -- SS=\"1\"\n" BEHIND, "declare -- SS=\"1\"\n" BEHIND},
+        {"of a plain sh", "A='1'\nS='2'\nexport S='2'\nexport B='3'\n", "A='1'\nexport B='3'\n"},
+};
+
+static void test_without(void **state) {
+        const struct without_row *row = *state;
+        char *const names[] = {(char *) "S", NULL};
+        struct buf b = {0};
+        char *text;
+
+        shell_put_without(&b, row->state, strlen(row->state), names);
+        text = taken(&b);
+        unit_same("what is left", text, row->rest);
+        free(text);
+}
+
 static void test_state(void **state) {
         const struct state_row *row = *state;
         struct buf b = {0};
@@ -181,6 +211,7 @@ static void test_run(void **state) {
 int main(void) {
         unit_add_rows(quote_rows, test_quote);
         unit_add_rows(run_rows, test_run);
+        unit_add_rows(without_rows, test_without);
         unit_add("every byte through sh", test_read_back, "sh");
         unit_add("every byte through bash", test_read_back, "bash");
         unit_add_rows(env_rows, test_env);
