@@ -177,7 +177,7 @@ static const char *declared(const char *line, size_t len, size_t *ret_len) {
 }
 
 void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names) {
-        const bool bash = memmem(state, len, behind, strlen(behind)); /* there each begins with the same word */
+        const bool marked = memmem(state, len, behind, strlen(behind)); /* there each begins with the same word */
         bool dropping = false, variables = true;
 
         for (const char *at = state, *end = state + len; at < end;) {
@@ -187,7 +187,7 @@ void shell_put_without(struct buf *b, const char *state, size_t len, char *const
 
                 if (is_line(at, next, behind))
                         variables = dropping = false;
-                else if (name && (!bash || at[0] == 'd')) { /* else more of the value before it */
+                else if (name && (!marked || at[0] == 'd')) { /* else more of the value before it */
                         dropping = false;
                         for (char *const *one = names; one && *one; one++)
                                 dropping = dropping || (strlen(*one) == n && !memcmp(*one, name, n));
