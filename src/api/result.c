@@ -183,7 +183,7 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
 
         root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:[], "
                          "s:[], s:o, s:s, s:o, "
-                         "s:o, s:o, s:s?}",
+                         "s:o, s:o}",
                          "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
                          "stdout", out, "stderr", error, "encoding", "stdout", out_encoding, "stderr", err_encoding,
                          "truncated", "stdout", (json_int_t) r->output_dropped[1], "stderr",
@@ -191,8 +191,9 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
                          rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
                          r->killed, "kill_reason", reasons[r->kill_reason], "changes", changes_json(r), "output_files",
                          "published", "findings", "denials", denials_json(r), "backend", r->backend, "enforced",
-                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error), "box",
-                         r->box_id);
+                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error));
+        if (root && r->box_id) /* only where there is one to name */
+                json_object_set_new(root, "box", json_string(r->box_id));
         *ret = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
         json_decref(root);
         return *ret ? 0 : error_oom(err);

@@ -109,13 +109,18 @@ static int read_system_ids(const char *path, char **ret) {
         return 0;
 }
 
-static const char *find_npmrc(void) {
+static int find_npmrc(const char **ret) {
         static const char *const places[] = {"/usr/etc/npmrc", "/usr/local/etc/npmrc", "/etc/npmrc"};
 
-        for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-                if (access(places[i], R_OK) == 0)
-                        return places[i];
-        return NULL;
+        for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+                if (access(places[i], R_OK) == 0) {
+                        *ret = places[i];
+                        return 0;
+                }
+                if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+                        return -errno;
+        }
+        return 0;
 }
 
 int survey_look_at_machine(struct survey *s, const struct hutch_policy *policy) {
@@ -124,7 +129,9 @@ int survey_look_at_machine(struct survey *s, const struct hutch_policy *policy) 
         char *end;
         int r;
 
-        s->npmrc = find_npmrc();
+        r = find_npmrc(&s->npmrc);
+        if (r < 0)
+                return r;
         s->memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
         if (!policy->limits[HUTCH_LIMIT_CPU_PERCENT].set)
                 return 0;

@@ -23,13 +23,13 @@ everything() {
         cmp "$T/one.tar.zst" "$T/two.tar.zst" || differs "other bytes the second time"
         hutch diff >"$T/diff1"
         cd "$T/other"
-        run hutch import "$T/one.tar.zst"
+        run hutch import --force "$T/one.tar.zst"
         [ "$status" -eq 0 ] && [[ $output == "imported as box "* ]] || differs "$output"
         hutch diff >"$T/diff2"
         diff <(grep -v FIFO "$T/diff1") "$T/diff2" || differs "another diff"
         hutch export "$T/three.tar.zst" >/dev/null
         hutch discard
-        hutch import "$T/three.tar.zst" >/dev/null
+        hutch import --force "$T/three.tar.zst" >/dev/null
         run hutch apply
         [ "$status" -eq 0 ] && [[ $output != *"not applied"* ]] || differs "$output"
         [ "$(cat b.txt)" = $'a\ny\nc' ] && [ ! -e gone ] && [ "$(ls opaque)" = n ] && [ "$(readlink link)" = /nowhere ] || differs "$(find .)"
@@ -122,7 +122,7 @@ E
         echo secret >"$T/outside"
         hostile() { # hostile TEXT PYTHON
                 make bad.tar.zst "$2" || { differs "[$2] was not made"; return; }
-                run hutch import "$T/bad.tar.zst"
+                run hutch import --force "$T/bad.tar.zst"
                 told 125 "$1"
                 [ -z "$(find "$STATE" -mindepth 1 2>/dev/null)" ] || differs "[$2] left: $(find "$STATE" -mindepth 1)"
         }

@@ -13,10 +13,17 @@ int main(void) {
 
         for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
                 int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+                char text[65536];
+                ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-                if (fd >= 0)
-                        note("%s opens", files[i]);
-                opened += fd >= 0;
+                if (n <= 0)
+                        continue;
+                text[n] = 0;
+                /* A box whose system is layers of its own has lists of accounts of its own, without the system's. */
+                if (i < 3 && !strstr(text, "\ndaemon:"))
+                        continue;
+                note("%s is the host's", files[i]);
+                opened++;
         }
         return opened ? ESCAPED : STOPPED;
 }

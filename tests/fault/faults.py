@@ -41,7 +41,7 @@ ERRORS = {
 NEVER = {"getpid", "gettid", "getppid", "geteuid", "getegid", "getuid", "getgid", "umask", "uname", "exit_group", "exit", "rt_sigprocmask",
          "rt_sigaction", "rt_sigreturn", "arch_prctl", "set_tid_address", "set_robust_list", "rseq", "munmap", "kill", "pause",
          "pidfd_send_signal", "restart_syscall", "clock_nanosleep", "futex", "madvise", "sched_yield", "tgkill",
-         "rt_sigtimedwait"}
+         "rt_sigtimedwait", "sysinfo"}
 OFTEN = {"close": 2, "read": 6, "prctl": 6}  # so many first and last ones in one process; those between say nothing new
 
 # The warden's first look tells it whether a person started it; no socket of ours makes it fail.
