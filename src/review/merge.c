@@ -165,13 +165,15 @@ static int reopen_parent(int child, int flags) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Back to the folder above, whose descriptors are those of the child's "..". */
+/* Back to the folder above, whose descriptors are those of the child's "..": opened before the child has its mode again,
+ * which may let nobody pass. */
 static int leave(struct merge *m) {
         struct level *child = &m->levels[m->n - 1], *up = m->n > 1 ? &m->levels[m->n - 2] : NULL;
         size_t at = 0;
-        int r = finish(child);
+        int r = 0, finished;
 
         if (!up) {
+                r = finish(child);
                 level_done(&m->levels[--m->n]);
                 return r;
         }
@@ -186,9 +188,10 @@ static int leave(struct merge *m) {
         up->dest = reopen_parent(child->dest, O_RDONLY);
         if (up->dest < 0 && r >= 0)
                 r = up->dest;
+        finished = finish(child);
         level_done(child);
         m->n--;
-        return r;
+        return r < 0 ? r : finished;
 }
 
 /* A file with as many links as its file system lets it have. */
