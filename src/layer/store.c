@@ -62,8 +62,9 @@ int layer_make_folders(const char *path) {
         return mkdir(copy, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static int take_lock(struct layer_box *box) {
-        box->lock = openat(box->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+/* Only its maker makes the lock: in a box that was left half made, a fresh file would make it look young. */
+static int take_lock(struct layer_box *box, int create) {
+        box->lock = openat(box->fd, "lock", O_RDWR | create | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (box->lock < 0)
                 return -errno;
         return flock(box->lock, LOCK_EX | LOCK_NB) < 0 ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
@@ -126,7 +127,7 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         if (r >= 0)
                 r = open_box(box);
         if (r >= 0)
-                r = take_lock(box);
+                r = take_lock(box, O_CREAT);
         if (r >= 0)
                 r = fill(box);
         if (r >= 0)
@@ -222,7 +223,9 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
         r = open_box(box);
         if (r < 0)
                 return error_set(err, HUTCH_E_PATH_MISSING, r, "there is no box '%s': `hutch boxes` lists them", id);
-        r = take_lock(box);
+        r = take_lock(box, 0);
+        if (r == -ENOENT)
+                return error_set(err, HUTCH_E_PATH_MISSING, r, "there is no box '%s': `hutch boxes` lists them", id);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "box %s is in use: it runs, or another hutch reviews it", id);
         if (r >= 0)
@@ -264,11 +267,15 @@ int layer_list(const char *root, char ***ret, struct hutch_error *err) {
 void layer_sweep(const char *root, const char *id) {
         _cleanup_(layer_freep) struct layer_box *box = new_box();
         struct stat st;
+        int r;
 
         if (!box || asprintf(&box->path, "%s/%s", root, id) < 0)
                 return;
-        if (open_box(box) >= 0 && faccessat(box->fd, "meta", F_OK, 0) < 0 && errno == ENOENT &&
-            fstat(box->fd, &st) == 0 && st.st_mtime + SWEEP_AFTER_S < time(NULL) && take_lock(box) >= 0)
+        if (open_box(box) < 0 || faccessat(box->fd, "meta", F_OK, 0) == 0 || errno != ENOENT ||
+            fstat(box->fd, &st) < 0 || st.st_mtime + SWEEP_AFTER_S >= time(NULL))
+                return;
+        r = take_lock(box, 0);
+        if (r >= 0 || r == -ENOENT)
                 layer_remove(box, NULL);
 }
 
