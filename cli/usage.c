@@ -44,7 +44,8 @@ void cli_usage(FILE *to) {
             "which box: to review, or for run to go on with (default: the newest of this workspace, a new one)");
         put(to, 0, "stat", NULL, "diff: one line a file");
         put(to, 0, "name-only", NULL, "diff: names alone");
-        put(to, 0, "force", NULL, "apply: also protected names and files that the host changed since; import: also links that lead out");
+        put(to, 0, "force", NULL,
+            "apply: also protected names and files that the host changed since; import: also links that lead out");
         put(to, 0, "older-than", "AGE", "discard: all boxes older than this (7d)");
         put(to, 0, "shell", "PATH", "shell, session start: which shell (default: bash where there is one)");
         put(to, 0, "idle-timeout", "D", "session start: end it when nobody used it for so long");

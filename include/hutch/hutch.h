@@ -317,8 +317,8 @@ HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t i
  * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
 
-/* Writes a named session to a file, as hutch_review_export() does, with what its shell remembers; it goes on afterwards. A
- * session with the box that hutch_import() makes of it (`id` of the options) begins with that. */
+/* Writes a named session to a file, as hutch_review_export() does, with what its shell remembers; it goes on
+ * afterwards. A session with the box that hutch_import() makes of it (`id` of the options) begins with that. */
 HUTCH_EXPORT int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err);
 
 typedef struct hutch_session_info {

@@ -99,7 +99,7 @@ static int find_by_name(int state, const char *name, const char *workspace, stru
         for (char **id = ids; r >= 0 && id && *id; id++) {
                 _cleanup_(snapshot_freep) struct layer_snapshot *s = NULL;
 
-                if (open_by_id(state, *id, LOCK_SH, &s) >= 0 && s->meta.name && streq(s->meta.name, name) &&
+                if (open_by_id(state, *id, LOCK_SH, &s) >= 0 && s && s->meta.name && streq(s->meta.name, name) &&
                     (!workspace || streq(s->meta.workspace, workspace))) {
                         *ret = take_ptr(s);
                         return 0;

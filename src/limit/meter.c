@@ -187,7 +187,7 @@ int meter_new(const char *folder, bool privileged, struct meter **ret, struct hu
         _cleanup_(closep) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), theirs = -1;
         struct meter *m = calloc(1, sizeof(*m));
         pid_t maker = getpid();
-        int ends[2], r;
+        int ends[2] = {-1, -1}, r;
 
         if (!m)
                 return error_oom(err);

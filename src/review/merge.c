@@ -165,8 +165,8 @@ static int reopen_parent(int child, int flags) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Back to the folder above, whose descriptors are those of the child's "..": opened before the child has its mode again,
- * which may let nobody pass. */
+/* Back to the folder above, whose descriptors are those of the child's "..": opened before the child has its mode
+ * again, which may let nobody pass. */
 static int leave(struct merge *m) {
         struct level *child = &m->levels[m->n - 1], *up = m->n > 1 ? &m->levels[m->n - 2] : NULL;
         size_t at = 0;

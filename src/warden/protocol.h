@@ -21,8 +21,9 @@ enum warden_request {
         WARDEN_THAW,    /* the same: and goes on */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
-        WARDEN_HELLO = 64, /* the same, first thing from who connects to a named session; fds: its proof, see server.c */
-        WARDEN_KEEP,    /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
+        WARDEN_HELLO =
+                64,  /* the same, first thing from who connects to a named session; fds: its proof, see server.c */
+        WARDEN_KEEP, /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
 
 struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
