@@ -546,7 +546,7 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         expect "the fork" "$(look twin)" "$before"
         ends 0 hutch restore --session one good
         expect "restored" "$(look one)" "$before"
-        sh_ one 'sleep 300 &'
+        sh_ one 'sleep 300 & sleep 0.3'
         ends 125 hutch snapshot --session one
         [[ $output == *"(sleep)"* ]] || differs "said: $output"
         ends 0 hutch snapshot --session one --stop second
