@@ -67,7 +67,7 @@ static bool shown_as_is(const struct plan *plan, const char *path) {
                 if (!path_is_beneath(path, s->dest))
                         continue;
                 if (s->kind == STEP_BIND || s->kind == STEP_COW)
-                        shown = streq(s->source, s->dest);
+                        shown = s->source && streq(s->source, s->dest);
                 else if (s->kind == STEP_SYMLINK)
                         shown = true;
                 else if (s->kind == STEP_TMPFS || s->kind == STEP_HIDE)
