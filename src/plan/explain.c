@@ -40,7 +40,7 @@ static void put_steps(struct buf *b, const struct plan *plan) {
 
                 buf_printf(b, "  %-8s%-3s", kind_names[s->kind], access_of(s));
                 put_quoted(b, s->dest);
-                if ((s->kind == STEP_BIND || s->kind == STEP_COW) && !streq(s->source, s->dest)) {
+                if ((s->kind == STEP_BIND || s->kind == STEP_COW) && s->source && !streq(s->source, s->dest)) {
                         buf_puts(b, "  from ");
                         put_quoted(b, s->source);
                 }
