@@ -1,7 +1,7 @@
 /* Ownership and small conveniences used everywhere.
  *
  * A variable that owns something is declared with _cleanup_(f); what leaves the scope alive is handed over with
- * take_ptr() or take_fd(), so that every early return frees what was half built. */
+ * take_ptr(), take_fd() or take_struct(), so that every early return frees what was half built. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,6 +20,13 @@
         ({                                                                                                             \
                 __typeof__(p) _taken_ = (p);                                                                           \
                 (p) = NULL;                                                                                            \
+                _taken_;                                                                                               \
+        })
+
+#define take_struct(s)                                                                                                 \
+        ({                                                                                                             \
+                __typeof__(s) _taken_ = (s);                                                                           \
+                memset(&(s), 0, sizeof(s));                                                                            \
                 _taken_;                                                                                               \
         })
 

@@ -211,7 +211,7 @@ int policy_add_path(struct hutch_policy *p, enum hutch_access access, const char
         }
         /* Everything that root could write, and nothing of it on the host: no path of its own but a property of the
          * box. A workspace that is read-only or left out stays so. */
-        if (access == HUTCH_COW && streq(absolute, "/") && !target) {
+        if (access == HUTCH_COW && absolute && streq(absolute, "/") && !target) {
                 p->cow_system = COW_SYSTEM_ASKED;
                 if (p->workspace == HUTCH_WORKSPACE_RW)
                         p->workspace = HUTCH_WORKSPACE_COW;

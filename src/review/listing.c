@@ -124,8 +124,7 @@ int listing_take(int folder, struct listing *ret, struct hutch_error *err) {
         r = walk(folder, true, &l);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot list the workspace (--track): %s", errno_text(-r));
-        *ret = l;
-        l = (struct listing){0};
+        *ret = take_struct(l);
         return 0;
 }
 

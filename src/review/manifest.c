@@ -121,8 +121,7 @@ int manifest_next(const char **at, const char *end, struct manifest_record *ret)
                 return -EBADMSG;
         r.path = p;
         *at = next;
-        *ret = r;
-        r = (struct manifest_record){0};
+        *ret = take_struct(r);
         return 0;
 }
 

@@ -115,8 +115,7 @@ int since_remember(const struct review_pair *pair, const struct since *known, st
                         return error_oom(err);
                 since.n++;
         }
-        *ret = since;
-        since = (struct since){0};
+        *ret = take_struct(since);
         return 0;
 }
 

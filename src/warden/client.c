@@ -155,7 +155,7 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         _cleanup_(closep) int ours = -1, theirs = -1, plan = -1, state = -1;
         _cleanup_(buf_done) struct buf encoded = {0};
         struct warden_run request = {.request = WARDEN_OPEN, .modes = {session->state != NULL}};
-        struct warden_opened opened;
+        struct warden_opened opened = {0};
         int ends[2], r;
 
         if (session->layers &&
@@ -246,7 +246,7 @@ int warden_client_state(int warden, uint32_t session, struct client_state *ret, 
         struct warden_session_request request = {.request = WARDEN_STATE, .session = session};
         _cleanup_(closep) int ours = -1, theirs = -1;
         _cleanup_(client_state_done) struct client_state state = {0};
-        struct warden_state_is answer;
+        struct warden_state_is answer = {0};
         int ends[2], fds[2] = {-1, -1}, r;
 
         r = open_reply(ends, err);
@@ -269,8 +269,7 @@ int warden_client_state(int warden, uint32_t session, struct client_state *ret, 
                 return r;
         state.others = answer.others;
         memcpy(state.names, answer.names, sizeof(state.names));
-        *ret = state;
-        state = (struct client_state){0};
+        *ret = take_struct(state);
         return 0;
 }
 
