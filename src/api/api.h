@@ -45,6 +45,7 @@ struct hutch_box {
         struct plan *plan;  /* as it runs */
         struct buf planned; /* encoded, before the layers' places were put in */
         int warden;         /* the socket for requests: its context's, or of the named session */
+        int line;           /* over which its runs go, -1 before the first */
         int session_socket; /* closing it ends the session, unless it has a name */
         uint32_t session_id;
 };

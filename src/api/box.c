@@ -110,7 +110,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
         pthread_cond_init(&box->left, NULL);
-        box->warden = box->session_socket = -1;
+        box->warden = box->line = box->session_socket = -1;
         r = take_options(box, options, &id, err);
         if (r >= 0)
                 r = policy_validate(policy, err);
@@ -224,7 +224,6 @@ int box_wait(hutch_box *box, int socket, const struct client_run *run, struct ou
         pthread_mutex_lock(&box->lock);
         box->running = -1;
         pthread_mutex_unlock(&box->lock);
-        close(socket);
         return r;
 }
 
@@ -240,7 +239,9 @@ static int run_there(hutch_box *box, const struct plan *plan, const struct hutch
         r = warden_client_start(box->context->warden, &run, &socket, err);
         if (r < 0)
                 return r;
-        return box_wait(box, socket, &run, ret, err);
+        r = box_wait(box, socket, &run, ret, err);
+        close(socket);
+        return r;
 }
 
 static int run_queued(hutch_box *box, const struct hutch_request *request, struct plan **ret_plan, struct buf output[3],

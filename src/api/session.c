@@ -127,6 +127,7 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
 }
 
 static void stop(hutch_box *box) {
+        closep(&box->line);
         if (box->session_socket < 0)
                 return;
         warden_client_end(box->warden, box->session_id);
@@ -139,6 +140,7 @@ void session_box_close(hutch_box *box) {
                 return;
         if (!box->name)
                 stop(box);
+        closep(&box->line);
         closep(&box->session_socket);
         if (box->attached)
                 closep(&box->warden);
@@ -153,8 +155,13 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
 
         if (!box)
                 return error_oom(err);
-        *box = (hutch_box){
-                .running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true, .attached = true};
+        *box = (hutch_box){.running = -1,
+                           .skeleton = -1,
+                           .warden = -1,
+                           .line = -1,
+                           .session_socket = -1,
+                           .session = true,
+                           .attached = true};
         box->session_id = 1; /* its warden has this one only */
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
@@ -216,7 +223,7 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
         struct client_command command = {.timeout_ms = request->timeout_ms,
                                          .output_cap = request->output_cap,
                                          .run = {.see = request->on_output, .see_user = request->user}};
-        int socket, r;
+        int r;
 
         r = make_text(request, &text, err);
         if (r >= 0)
@@ -228,8 +235,12 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
         command.env = (const char *) env.data;
         command.env_len = env.len;
         read_streams(request, output, command.run.streams);
-        r = warden_client_command(box->warden, box->session_id, &command, &socket, err);
-        return r < 0 ? r : box_wait(box, socket, &command.run, ret, err);
+        r = warden_client_command(box->warden, &box->line, box->session_id, &command, err);
+        if (r >= 0)
+                r = box_wait(box, box->line, &command.run, ret, err);
+        if (r < 0)
+                closep(&box->line); /* whatever else comes over it belongs to no run */
+        return r;
 }
 
 int session_box_track(hutch_box *box, struct hutch_error *err) {
@@ -290,6 +301,7 @@ static int leave_named(hutch_box *box, struct hutch_error *err) {
         int r = 0;
 
         end_named(box);
+        closep(&box->line);
         closep(&box->session_socket);
         if (box->own_context || !box->context) {
                 hutch_context_free(box->context);
@@ -383,7 +395,8 @@ int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state
 
         if (!twin)
                 return error_oom(err);
-        *twin = (hutch_box){.running = -1, .skeleton = -1, .warden = -1, .session_socket = -1, .session = true};
+        *twin = (hutch_box){
+                .running = -1, .skeleton = -1, .warden = -1, .line = -1, .session_socket = -1, .session = true};
         pthread_mutex_init(&twin->queue, NULL);
         pthread_mutex_init(&twin->lock, NULL);
         pthread_cond_init(&twin->left, NULL);

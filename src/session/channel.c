@@ -15,10 +15,6 @@ void channel_init(struct channel *c, int dir, const struct plan *plan) {
 }
 
 void channel_done(struct channel *c) {
-        for (; c->n_free > 0; c->n_free--) {
-                closep(&c->free[c->n_free - 1].fds[0]);
-                closep(&c->free[c->n_free - 1].fds[1]);
-        }
         closep(&c->dir);
 }
 
@@ -63,37 +59,27 @@ static int open_fifo(struct channel *c, const char *name, int flags, int *ret) {
         return 0;
 }
 
-int channel_open_pair(struct channel *c, bool watched, unsigned *ret, int fds[2]) {
+int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]) {
         bool fresh = c->n_free == 0;
-        struct channel_pair pair = fresh ? (struct channel_pair){c->made, {-1, -1}} : c->free[--c->n_free];
         char name[32];
         int r = 0;
 
-        c->made += fresh;
-        for (int i = 0; i < 2; i++) {
-                if (watched)
-                        closep(&pair.fds[i]);
-                fds[i] = pair.fds[i];
-                if (r < 0 || fds[i] >= 0)
-                        continue;
-                snprintf(name, sizeof(name), "%u.%d", pair.number, i + 1);
+        *ret = fresh ? c->made++ : c->free[--c->n_free];
+        for (int i = 0; r >= 0 && i < 2; i++) {
+                snprintf(name, sizeof(name), "%u.%d", *ret, i + 1);
                 if (fresh)
                         r = make_fifo(c, name);
                 if (r >= 0)
                         r = open_fifo(c, name, O_RDONLY, &fds[i]);
         }
-        *ret = pair.number;
         return r;
 }
 
-void channel_return_pair(struct channel *c, unsigned pair, int fds[2]) {
-        if (c->n_free < ARRAY_SIZE(c->free)) {
-                c->free[c->n_free++] = (struct channel_pair){pair, {take_fd(&fds[0]), take_fd(&fds[1])}};
-                return;
-        }
-        closep(&fds[0]);
-        closep(&fds[1]);
-        channel_remove_pair(c, pair);
+void channel_return_pair(struct channel *c, unsigned pair) {
+        if (c->n_free < ARRAY_SIZE(c->free))
+                c->free[c->n_free++] = pair;
+        else
+                channel_remove_pair(c, pair);
 }
 
 void channel_remove_pair(struct channel *c, unsigned pair) {
@@ -105,15 +91,26 @@ void channel_remove_pair(struct channel *c, unsigned pair) {
         }
 }
 
-int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
-        _cleanup_(closep) int reader = -1, writer = -1;
+/* A new one, whoever still holds the old. */
+static int open_named(struct channel *c, const char *name, int *ret) {
         int r;
 
-        if (unlinkat(c->dir, "answers", 0) < 0 && errno != ENOENT)
+        if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
                 return -errno;
-        r = make_fifo(c, "answers");
-        if (r >= 0)
-                r = open_fifo(c, "answers", O_RDONLY, &reader);
+        r = make_fifo(c, name);
+        return r < 0 ? r : open_fifo(c, name, O_RDONLY, ret);
+}
+
+int channel_open_plain(struct channel *c, int fds[2]) {
+        int r = open_named(c, "plain.1", &fds[0]);
+
+        return r < 0 ? r : open_named(c, "plain.2", &fds[1]);
+}
+
+int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
+        _cleanup_(closep) int reader = -1, writer = -1;
+        int r = open_named(c, "answers", &reader);
+
         if (r >= 0)
                 r = open_fifo(c, "answers", O_WRONLY, &writer);
         if (r >= 0 && fcntl(writer, F_SETFL, 0) < 0) /* the shell may be made to wait */

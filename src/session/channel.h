@@ -10,11 +10,8 @@ struct channel {
         bool foreign; /* the box's ids are not this process's: files are made under them */
         uid_t uid;
         gid_t gid;
-        unsigned made;        /* FIFOs so far */
-        struct channel_pair { /* that nobody holds any more, with its reading ends; -1: they are closed */
-                unsigned number;
-                int fds[2];
-        } free[8];
+        unsigned made;    /* FIFOs so far */
+        unsigned free[8]; /* pairs that nobody holds any more */
         size_t n_free;
 };
 
@@ -24,11 +21,14 @@ void channel_done(struct channel *c);
 /* A file of that name with this content. */
 int channel_put(struct channel *c, const char *name, const void *data, size_t len);
 
-/* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. To be watched they have to be opened
- * anew: ends that had a writer once say from then on that there is none, until the next one comes. */
-int channel_open_pair(struct channel *c, bool watched, unsigned *ret, int fds[2]);
-void channel_return_pair(struct channel *c, unsigned pair, int fds[2]); /* nobody holds it; takes the fds */
-void channel_remove_pair(struct channel *c, unsigned pair);             /* somebody does */
+/* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. The ends are always new: one that
+ * had a writer once says from then on that there is none, until the next one comes. */
+int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
+void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
+void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
+
+/* The pair "plain.1" and "plain.2", for a new shell to keep open. */
+int channel_open_plain(struct channel *c, int fds[2]);
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);

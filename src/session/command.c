@@ -139,48 +139,65 @@ void command_stdin_is_open(struct command *c) {
 
 /* ---- the beginning ---- */
 
+static int put_text(struct command *c) {
+        struct session *s = c->s;
+        struct buf env = {0};
+        int r = channel_put(&s->channel, "run", c->in.text, c->in.len);
+
+        if (r >= 0 && c->in.env_len > 0) {
+                shell_put_env(&env, c->in.env, c->in.env_len);
+                r = env.oom ? -ENOMEM : channel_put(&s->channel, "env", env.data, env.len);
+        }
+        buf_done(&env);
+        return r;
+}
+
 static int hand_over(struct command *c) {
         struct session *s = c->s;
-        struct buf text = {0};
+        struct buf lines = {0};
         unsigned number;
-        int r;
+        int r = 0;
 
-        r = channel_open_pair(&s->channel, !c->plain, &c->pair, c->out);
-        if (r >= 0 && c->plain) {
-                shell_put_plain(&text, s->kind, c->number, c->pair, c->in.text);
-                r = session_say(s, &text);
-                buf_done(&text);
-                return r;
-        }
+        if (c->way != WAY_BUILTIN)
+                r = channel_open_pair(&s->channel, &c->pair, c->out);
         if (r >= 0 && (c->in.streams[0].mode == HUTCH_STREAM_FD || c->in.streams[0].mode == HUTCH_STREAM_DATA)) {
                 r = channel_open_stdin(&s->channel, &number, &c->stdin_fd);
                 c->stdin_number = number;
         }
-        if (r >= 0)
-                r = channel_put(&s->channel, "run", c->in.text, c->in.len);
-        if (r >= 0 && c->in.env_len > 0) {
-                shell_put_env(&text, c->in.env, c->in.env_len);
-                r = text.oom ? -ENOMEM : channel_put(&s->channel, "env", text.data, text.len);
-                text.len = 0;
-        }
-        for (int i = 1; r >= 0 && i < 3; i++)
+        if (r >= 0 && c->way == WAY_TEXT)
+                r = put_text(c);
+        for (int i = 1; r >= 0 && c->way != WAY_BUILTIN && i < 3; i++)
                 r = open_output(c, i);
-        if (r >= 0) {
-                shell_put_run(&text, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
+        switch (c->way) {
+        case WAY_BUILTIN:
+                shell_put_builtin(&lines, s->kind, c->number, c->in.text);
+                break;
+        case WAY_PROGRAM:
+                shell_put_program(&lines, s->kind, c->number, c->pair, c->in.text);
+                break;
+        case WAY_TEXT:
+                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
                               strstr(c->in.text, "$?") ? s->last_status : 0);
-                r = session_say(s, &text);
         }
-        buf_done(&text);
+        if (r >= 0)
+                r = session_say(s, &lines);
+        buf_done(&lines);
         return r;
 }
 
-/* A builtin that reads nothing, starts nothing and prints less than a FIFO holds: its text can be a line of its own,
- * and what it printed is fetched when it has answered. */
-static bool is_plain(const struct command *c, uint64_t cap) {
-        return c->harmless && c->in.len < PLAIN_MOST && c->in.env_len == 0 &&
-               c->in.streams[0].mode == HUTCH_STREAM_NONE && c->in.streams[1].mode == HUTCH_STREAM_CAPTURE &&
-               c->in.streams[2].mode == HUTCH_STREAM_CAPTURE && (cap == 0 || cap > FETCH_MOST) &&
-               !c->s->kind->reads_ahead;
+/* Plain words can be a line of their own. Those of a builtin that reads nothing, starts nothing and prints less than a
+ * FIFO holds have their output go to FIFOs that the shell has open already, and it is fetched when the shell has
+ * answered. */
+static enum way way_of(const struct command *c, uint64_t cap) {
+        if (c->words == WORDS_ANY || c->in.len >= PLAIN_MOST || c->in.env_len > 0 ||
+            c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->plain[0] < 0 || c->s->plain[1] < 0)
+                return WAY_TEXT;
+        if (c->words == WORDS_PROGRAM)
+                return WAY_PROGRAM;
+        return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE &&
+                               (cap == 0 || cap > FETCH_MOST)
+                       ? WAY_BUILTIN
+                       : WAY_TEXT;
 }
 
 static void fetch(struct command *c) {
@@ -190,7 +207,7 @@ static void fetch(struct command *c) {
         } m;
 
         for (int i = 1; i < 3; i++) {
-                ssize_t n = read(c->out[i - 1], m.bytes, sizeof(m.bytes));
+                ssize_t n = read(c->s->plain[i - 1], m.bytes, sizeof(m.bytes));
 
                 m.tag = (uint32_t) i;
                 if (n > 0)
@@ -199,6 +216,15 @@ static void fetch(struct command *c) {
                         send(c->in.messages, &m, offsetof(__typeof__(m), bytes) + (size_t) n,
                              MSG_DONTWAIT | MSG_NOSIGNAL);
         }
+}
+
+/* Other texts find these FIFOs, too, if they search for them. */
+static void forget_plain(struct session *s) {
+        uint8_t rest[FETCH_MOST];
+
+        for (int i = 0; i < 2; i++)
+                for (int most = 64; most > 0 && s->plain[i] >= 0 && read(s->plain[i], rest, sizeof(rest)) > 0; most--)
+                        ;
 }
 
 int command_begin(struct command *c, struct hutch_error *err) {
@@ -214,7 +240,7 @@ int command_begin(struct command *c, struct hutch_error *err) {
         c->settle = (struct timer){.fire = settle, .data = c};
         if (budget_init(&c->budget, cap, plan->truncate) < 0)
                 return error_oom(err);
-        c->plain = is_plain(c, cap);
+        c->way = way_of(c, cap);
         r = hand_over(c);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s",
@@ -251,7 +277,7 @@ void command_answer(struct command *c, int status) {
         closep(&c->stdin_fd);
         if (c->stdin_number >= 0)
                 channel_remove_stdin(&c->s->channel, (unsigned) c->stdin_number);
-        if (c->plain && c->out[0] >= 0 && c->out[1] >= 0)
+        if (c->way == WAY_BUILTIN)
                 fetch(c);
         pump_drain(c->pumps[1]);
         pump_drain(c->pumps[2]);
@@ -268,6 +294,8 @@ void command_finish(struct command *c) {
         o->reason = c->reason;
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);
+        if (c->way != WAY_BUILTIN)
+                forget_plain(s);
         if (c->out[0] >= 0)
                 late_keep(s, c);
         snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",

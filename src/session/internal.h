@@ -4,6 +4,7 @@
 #include "../supervise/budget.h"
 #include "../supervise/pump.h"
 #include "channel.h"
+#include "judge.h"
 #include "session.h"
 #include "shell.h"
 
@@ -27,8 +28,8 @@ struct command { /* one run */
         uint64_t began_us;
         enum hutch_kill_reason reason;
         bool answered;
-        bool harmless; /* as far as its text tells: a builtin that cannot end the shell */
-        bool plain;    /* and it is run the short way */
+        enum words words;
+        enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
         struct outcome outcome;
 };
 
@@ -53,6 +54,7 @@ struct session {
         struct run *box;
         struct channel channel;
         int commands, answers; /* to and from the shell, -1: there is none */
+        int plain[2];          /* output of plain texts */
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
@@ -67,6 +69,7 @@ struct session {
 
         char *state; /* the last dump, as a new shell can read it */
         size_t state_len;
+        char *names;      /* those in it that may stand before commands */
         bool dirty;       /* something changed since */
         bool names_known; /* nothing that could have defined a function ran since */
         bool talks;       /* traps or options that print around each command */

@@ -12,7 +12,15 @@
 struct verdict {
         bool changes; /* it may change what the shell remembers */
         bool may_end; /* it may end the shell before that can be asked for */
+        enum words {
+                WORDS_ANY,
+                WORDS_BUILTIN, /* plain ones: nothing in them but a builtin's name and what it gets */
+                WORDS_PROGRAM, /* or a program's */
+        } words;
 };
 
-/* `state` is the last dump if it is up to date, else NULL: the names in it may stand before commands. */
-struct verdict session_judge(const char *text, size_t len, const char *state);
+/* `names` is from judge_names() of the last dump if that is up to date, else NULL: they may stand before commands. */
+struct verdict session_judge(const char *text, size_t len, const char *names);
+
+/* The lines of a dump that session_judge() looks at: a dump is long, and most of it never matters. NULL: no memory. */
+char *judge_names(const char *state);

@@ -47,7 +47,7 @@ static void on_late(void *data, uint32_t events _unused_) {
         closep(&end->fd);
         if (late->ends[0].fd >= 0 || late->ends[1].fd >= 0)
                 return;
-        channel_return_pair(&late->s->channel, late->pair, (int[]){-1, -1});
+        channel_return_pair(&late->s->channel, late->pair);
         for (struct late **at = &late->s->lates; *at; at = &(*at)->next)
                 if (*at == late) {
                         *at = late->next;
@@ -81,7 +81,7 @@ void late_keep(struct session *s, struct command *c) {
         bool held = false;
 
         if (is_let_go(c)) {
-                channel_return_pair(&s->channel, c->pair, c->out);
+                channel_return_pair(&s->channel, c->pair);
                 return;
         }
         late = calloc(1, sizeof(*late));
@@ -110,7 +110,7 @@ void late_keep(struct session *s, struct command *c) {
                 thin_out(s);
                 return;
         }
-        channel_return_pair(&s->channel, late->pair, (int[]){-1, -1});
+        channel_return_pair(&s->channel, late->pair);
         late_free(late);
 }
 

@@ -11,7 +11,6 @@
 #include "../base/io.h"
 #include "../base/macro.h"
 #include "../layer/store.h"
-#include "judge.h"
 
 #define IDLE_MS 3              /* a shell that was let be so long is asked for its state */
 #define TELL_MS 300            /* and, if that is known, told the texts that were run */
@@ -124,6 +123,8 @@ void session_take_state(struct session *s, const char *dump, size_t len) {
                 s->state = text;
                 s->state_len = len;
                 s->dirty = false;
+                free(s->names);
+                s->names = judge_names(text);
                 s->names_known = true;
                 s->talks = talks_of_commands(text);
         }
@@ -270,10 +271,15 @@ static int start_shell(struct session *s) {
         r = channel_open_answers(&s->channel, &s->answers, &answers);
         if (r >= 0)
                 r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
+        if (r >= 0 && s->kind->plain)
+                r = channel_open_plain(&s->channel, s->plain);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
                 return r;
+        if (s->kind->plain)
+                buf_printf(&lines, "exec %d>" SHELL_CHANNEL "/plain.1 %d>" SHELL_CHANNEL "/plain.2\n", s->kind->plain,
+                           s->kind->plain + 1);
         buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
@@ -289,6 +295,8 @@ static void forget_shell(struct session *s) {
         watch_remove(&s->on_answers);
         closep(&s->commands);
         closep(&s->answers);
+        closep(&s->plain[0]);
+        closep(&s->plain[1]);
         closep(&s->stat);
         s->heard.len = s->scanned = 0;
         s->shell_runs = s->asking = false;
@@ -461,14 +469,14 @@ void session_next(struct session *s) {
                         timer_set(s->loop, &s->idle, s->dirty ? IDLE_MS : TELL_MS);
                 return;
         }
-        v = session_judge(c->in.text, c->in.len, s->names_known ? s->state : NULL);
+        v = session_judge(c->in.text, c->in.len, s->names_known ? s->names : NULL);
         if ((s->dirty && v.may_end) || (s->n_told < s->n_history && wants_history(s, c->in.text))) {
                 session_ask(s);
                 return;
         }
         s->queue = c->next;
         s->now = c;
-        c->harmless = !v.may_end && !s->talks;
+        c->words = s->talks ? WORDS_ANY : v.words;
         s->dirty = s->dirty || v.changes || c->in.env_len > 0;
         s->names_known = s->names_known && !(v.changes && v.may_end);
         if (command_begin(c, &err) < 0) {
@@ -604,6 +612,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                               .commands = -1,
                               .answers = -1,
                               .stat = -1,
+                              .plain = {-1, -1},
                               .channel = {.dir = -1},
                               .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
@@ -649,5 +658,6 @@ void session_free(struct session *s) {
         buf_done(&s->heard);
         buf_done(&s->late);
         free(s->state);
+        free(s->names);
         free(s);
 }

@@ -14,12 +14,24 @@
 /* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
  * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
  * care of that. */
-static const struct shell_kind bash = {session_bash,     198,  "\\builtin printf", "\\builtin .", "\\builtin unset",
-                                       "\\builtin exit", false},
-                               sh = {session_sh, 9, "\\command printf", "\\command .", "\\unset", "\\exit", true};
+static const struct shell_kind bash = {session_bash,       198,           196,
+                                       "\\builtin printf", "\\builtin .", "\\builtin unset",
+                                       "\\builtin exit",   false},
+                               sh = {session_sh, 9, 0, "\\command printf", "\\command .", "\\unset", "\\exit", true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
         return streq(path_basename(path), "bash") ? &bash : &sh;
+}
+
+/* What is between the shell and the warden, no text gets to hold. */
+static void put_away(struct buf *b, const struct shell_kind *kind) {
+        if (kind->plain)
+                buf_printf(b, " %d>&- %d>&-", kind->plain, kind->plain + 1);
+        buf_printf(b, " %d>&-", kind->answers);
+}
+
+static void put_outputs(struct buf *b, unsigned pair) {
+        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
 }
 
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
@@ -30,25 +42,44 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
         if (stdin_number < 0)
                 buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, text);
-        else /* the answer: somebody reads from the FIFO now */
-                buf_printf(b, "{ %s 'B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s %d>&-; } <" SHELL_CHANNEL "/%ld.0",
-                           kind->print, number, kind->answers, kind->source, text, kind->answers, stdin_number);
-        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
+        else { /* the answer: somebody reads from the FIFO now */
+                buf_printf(b, "{ %s 'B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s", kind->print, number, kind->answers,
+                           kind->source, text);
+                put_away(b, kind);
+                buf_printf(b, "; } <" SHELL_CHANNEL "/%ld.0", stdin_number);
+        }
+        put_outputs(b, pair);
         if (stdin_number < 0)
-                buf_printf(b, " %d>&-", kind->answers);
+                put_away(b, kind);
         buf_puts(b, "\n");
         shell_put_answer(b, kind, number);
 }
 
-void shell_put_plain(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
-                     const char *text) {
+static void put_words(struct buf *b, const char *text) {
         size_t len = strlen(text);
 
         while (len > 0 && text[len - 1] == '\n')
                 len--;
         buf_put(b, text, len);
-        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2\n", pair, pair);
-        shell_put_answer(b, kind, number);
+}
+
+static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
+        buf_printf(b, "\n%s 'R%lu %%s\\0' \"$?\" >&%d\n", kind->print, number, kind->answers);
+}
+
+void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text) {
+        put_words(b, text);
+        buf_printf(b, " >&%d 2>&%d", kind->plain, kind->plain + 1);
+        put_plain_answer(b, kind, number);
+}
+
+void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
+                       const char *text) {
+        put_words(b, text);
+        buf_puts(b, " </dev/null");
+        put_outputs(b, pair);
+        put_away(b, kind);
+        put_plain_answer(b, kind, number);
 }
 
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {

@@ -6,6 +6,7 @@
 struct shell_kind {
         const char *prelude; /* a text of ours that the shell begins with */
         int answers;         /* the fd on which it answers */
+        int plain;           /* and those, this one and the next, for output of plain texts; 0: it has none */
         const char *print;   /* its printf, whatever a person named so; and so on */
         const char *source;
         const char *unset;
@@ -19,9 +20,11 @@ const struct shell_kind *shell_kind_of(const char *path);
  * with variables. stdin_number < 0: no stdin. The text finds last_status in $?. */
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
                    long stdin_number, int last_status);
-/* The same for a line of plain words that needs neither a file of its own nor stdin. */
-void shell_put_plain(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
-                     const char *text);
+/* The same for plain words that need neither a file of their own nor stdin: of a builtin, and of a program, which gets
+ * its streams in its own process. */
+void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text);
+void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
+                       const char *text);
 
 /* The answer alone, once more; a shell that gave it already gives it twice. */
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number);

@@ -184,7 +184,7 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         return 0;
 }
 
-int warden_client_command(int warden, uint32_t session, const struct client_command *command, int *ret,
+int warden_client_command(int warden, int *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err) {
         struct {
                 struct warden_command head;
@@ -201,12 +201,14 @@ int warden_client_command(int warden, uint32_t session, const struct client_comm
                                                .output_cap = command->output_cap,
                                                .text_len = command->text_len,
                                                .env_len = command->env_len};
-        r = open_reply(ends, err);
-        if (r < 0)
-                return r;
-        ours = ends[0];
-        theirs = ends[1];
-        fds[n++] = theirs;
+        if (*line < 0) {
+                r = open_reply(ends, err);
+                if (r < 0)
+                        return r;
+                ours = ends[0];
+                theirs = ends[1];
+                fds[n++] = theirs;
+        }
         if (request.head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};
 
@@ -226,9 +228,10 @@ int warden_client_command(int warden, uint32_t session, const struct client_comm
         r = pass_streams(command->run.streams, request.head.modes, fds, &n, &data, err);
         if (r < 0)
                 return r;
-        if (message_send(warden, &request, sizeof(request.head) + size, fds, n) < 0)
+        if (message_send(*line < 0 ? warden : *line, &request, sizeof(request.head) + size, fds, n) < 0)
                 return warden_gone(err);
-        *ret = take_fd(&ours);
+        if (*line < 0)
+                *line = take_fd(&ours);
         return 0;
 }
 

@@ -37,8 +37,9 @@ struct client_command {
         struct client_run run; /* its streams */
 };
 
-/* *ret is the command's own socket, for warden_client_wait() and warden_client_cancel(). */
-int warden_client_command(int warden, uint32_t session, const struct client_command *command, int *ret,
+/* *line is the caller's own socket, for warden_client_wait() and warden_client_cancel(), and for the next command. -1:
+ * this is the first one. */
+int warden_client_command(int warden, int *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err);
 
 struct client_state {

@@ -13,7 +13,9 @@ enum warden_request {
         WARDEN_PROBE,   /* fds: reply */
         WARDEN_OPEN, /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends
                         it */
-        WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream */
+        WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream.
+                           Further ones come over the reply's socket, without that fd, each after the outcome of the
+                           last */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
         WARDEN_KILL,    /* the same: and is ended */

@@ -197,6 +197,14 @@ static void obey(struct warden *w, const union message *m, size_t n, int fds[8])
                 keep(w, &m->keep, fds);
 }
 
+/* A named session ends some time after it was used last. */
+static void on_used(void *user) {
+        struct warden *w = user;
+
+        if (w->kept)
+                timer_set(w->loop, &w->idle, w->idle_ms);
+}
+
 /* One request from a library; false when it is gone. */
 static bool take_request(struct warden *w, int socket) {
         int fds[8];
@@ -206,8 +214,7 @@ static bool take_request(struct warden *w, int socket) {
                 return true;
         if (n < (ssize_t) sizeof(w->message->type))
                 return false;
-        if (w->kept)
-                timer_set(w->loop, &w->idle, w->idle_ms);
+        on_used(w);
         obey(w, w->message, (size_t) n, fds);
         for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
                 closep(&fds[i]);
@@ -363,6 +370,7 @@ static void retire_clients(struct warden *w) {
 }
 
 static int prepare(struct warden *w) {
+        const struct sessions_hooks hooks = {on_session_ended, on_used, w};
         _cleanup_(closep) int library = -1;
         struct hutch_error err;
         struct ucred peer;
@@ -373,7 +381,7 @@ static int prepare(struct warden *w) {
         if (r >= 0)
                 r = loop_new(&w->loop);
         if (r >= 0)
-                r = sessions_new(w->loop, &w->facts, on_session_ended, w, &w->sessions);
+                r = sessions_new(w->loop, &w->facts, &hooks, &w->sessions);
         w->message = calloc(1, sizeof(*w->message));
         if (r >= 0 && !w->message)
                 r = -ENOMEM;

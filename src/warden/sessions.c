@@ -1,5 +1,5 @@
-/* See sessions.h. A command's output and outcome go over its own socket, like those of a run; closing it cancels the
- * command. */
+/* See sessions.h. A command's output and outcome go over its caller's own socket, like those of a run; closing it
+ * cancels the command. The socket stays for the caller's next command, which then comes over it. */
 #include "sessions.h"
 
 #include <errno.h>
@@ -32,29 +32,35 @@ struct served { /* a session */
         struct session *session;
 };
 
-struct caller { /* a command under way */
+struct caller { /* who has commands run, one at a time */
         struct sessions *all;
         struct caller *next;
+        int socket;
+        struct watch *on_socket; /* NULL: it hung up */
+
+        /* Of the command under way. */
+        bool busy, done; /* done: the reply is to be sent */
+        bool full;       /* as soon as there is room for it */
         struct served *served;
         struct command *command;
-        int socket;
-        struct watch *on_socket;
         int fds[3];
         void *stdin_data;
         size_t stdin_len;
-        bool done;
         struct warden_outcome reply;
 };
 
 struct sessions {
         struct loop *loop;
         const struct host_facts *facts;
-        void (*ended)(void *user);
-        void *user;
+        struct sessions_hooks hooks;
         uint32_t ids;
         struct served *served;
         struct caller *callers;
         struct timer tidy;
+        struct { /* what a caller says */
+                struct warden_command head;
+                char texts[WARDEN_INLINE_MOST];
+        } heard;
 };
 
 static void send_error(int socket, const struct hutch_error *err) {
@@ -65,12 +71,21 @@ static void send_error(int socket, const struct hutch_error *err) {
 
 /* ---- the end of things: never within a callback of what ends ---- */
 
+static void caller_rest(struct caller *c) {
+        for (int i = 0; i < 3; i++)
+                closep(&c->fds[i]);
+        memfd_unmap(take_ptr(c->stdin_data), c->stdin_len);
+        c->busy = c->done = false;
+        c->served = NULL;
+        if (c->full && c->on_socket)
+                watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP);
+        c->full = false;
+}
+
 static void caller_free(struct caller *c) {
         watch_remove(&c->on_socket);
         closep(&c->socket);
-        for (int i = 0; i < 3; i++)
-                closep(&c->fds[i]);
-        memfd_unmap(c->stdin_data, c->stdin_len);
+        caller_rest(c);
         free(c);
 }
 
@@ -96,11 +111,19 @@ static void close_callers(struct served *v) {
 
         error_set(&closed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
         for (struct caller *c = v->all->callers; c; c = c->next)
-                if (c->served == v && !c->done) {
+                if (c->served == v && c->busy && !c->done) {
                         c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = closed};
                         c->command = NULL;
                         c->done = true;
                 }
+}
+
+/* False: there is no room yet for the reply. */
+static bool tell_outcome(struct caller *c) {
+        if (message_send(c->socket, &c->reply, sizeof(c->reply), NULL, 0) != -EAGAIN || !c->on_socket)
+                return true;
+        c->full = true;
+        return watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP | EPOLLOUT) < 0;
 }
 
 static void on_tidy(void *data) {
@@ -122,16 +145,17 @@ static void on_tidy(void *data) {
         for (struct caller **at = &all->callers; *at;) {
                 struct caller *c = *at;
 
-                if (!c->done || (message_send(c->socket, &c->reply, sizeof(c->reply), NULL, 0) == -EAGAIN &&
-                                 c->on_socket && watch_set_events(c->on_socket, EPOLLIN | EPOLLOUT) >= 0)) {
+                if (c->done && tell_outcome(c))
+                        caller_rest(c);
+                if (c->busy || c->on_socket) {
                         at = &c->next;
                         continue;
                 }
                 *at = c->next;
                 caller_free(c);
         }
-        if (ended && all->ended)
-                all->ended(all->user);
+        if (ended && all->hooks.ended)
+                all->hooks.ended(all->hooks.user);
 }
 
 /* ---- sessions ---- */
@@ -225,22 +249,6 @@ static void on_done(void *user, const struct outcome *outcome) {
         later(c->all);
 }
 
-static void on_caller(void *data, uint32_t events) {
-        struct caller *c = data;
-        struct warden_cancel cancel;
-        ssize_t n;
-
-        if (events & EPOLLOUT)
-                later(c->all);
-        n = message_receive(c->socket, &cancel, sizeof(cancel), NULL, 0, MSG_DONTWAIT);
-        if (n == -EAGAIN)
-                return;
-        if (n <= 0)
-                watch_remove(&c->on_socket);
-        if (c->command)
-                session_cancel(c->served->session, c->command, HUTCH_KILLED_CANCELLED);
-}
-
 static int start(struct caller *c, const struct warden_command *request, const char *texts, struct hutch_error *err) {
         struct session_command input = {.text = texts,
                                         .len = request->text_len,
@@ -264,28 +272,25 @@ static int start(struct caller *c, const struct warden_command *request, const c
                         input.streams[i].len = c->stdin_len;
                 }
         }
-        r = loop_watch(c->all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket);
-        if (r < 0)
-                return error_set(err, HUTCH_E_INTERNAL, r, "cannot watch a socket: %s", errno_text(-r));
         return session_run(c->served->session, &input, &c->command, err);
 }
 
-void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]) {
-        struct served *v = find(all, request->session, fds[0]);
-        struct caller *c = v ? calloc(1, sizeof(*c)) : NULL;
+/* `fds` are the texts, if they came apart, and the streams. */
+static void take_command(struct caller *c, const struct warden_command *request, size_t len, int *fds) {
+        struct served *v = find(c->all, request->session, c->socket);
         const char *texts = (const char *) (request + 1);
         struct hutch_error err = {0};
         void *mapped = NULL;
-        size_t next = 1, mapped_len = 0;
+        size_t mapped_len = 0;
         int r = 0;
 
-        if (!c)
+        if (!v)
                 return;
-        *c = (struct caller){.all = all, .served = v, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
-        fd_set_nonblocking(c->socket);
+        c->served = v;
+        c->busy = true;
         len -= sizeof(*request);
         if (request->apart) {
-                r = memfd_map(fds[next++], &mapped, &mapped_len);
+                r = memfd_map(*fds++, &mapped, &mapped_len);
                 texts = mapped;
                 len = mapped_len;
         }
@@ -293,9 +298,7 @@ void sessions_command(struct sessions *all, const struct warden_command *request
                 r = error_set(&err, HUTCH_E_INTERNAL, EBADMSG, "the warden got a command that it cannot read");
         for (int i = 0; i < 3; i++)
                 if (request->modes[i] == HUTCH_STREAM_FD || request->modes[i] == HUTCH_STREAM_DATA)
-                        c->fds[i] = take_fd(&fds[next++]);
-        c->next = all->callers; /* before it starts: it may end at once */
-        all->callers = c;
+                        c->fds[i] = take_fd(fds++);
         if (r >= 0)
                 r = start(c, request, texts ? texts : "", &err);
         memfd_unmap(mapped, mapped_len);
@@ -304,6 +307,48 @@ void sessions_command(struct sessions *all, const struct warden_command *request
 
                 on_done(c, &refused);
         }
+}
+
+static void on_caller(void *data, uint32_t events) {
+        struct caller *c = data;
+        struct sessions *all = c->all;
+        int fds[8];
+        ssize_t n;
+
+        if (events & EPOLLOUT)
+                later(all);
+        n = message_receive(c->socket, &all->heard, sizeof(all->heard), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
+        if (n == -EAGAIN)
+                return;
+        if (n <= 0) {
+                watch_remove(&c->on_socket);
+                later(all);
+        }
+        if (n <= (ssize_t) sizeof(struct warden_cancel)) {
+                if (c->command)
+                        session_cancel(c->served->session, c->command, HUTCH_KILLED_CANCELLED);
+        } else if (n >= (ssize_t) sizeof(all->heard.head) && all->heard.head.request == WARDEN_COMMAND && !c->busy) {
+                if (all->hooks.used)
+                        all->hooks.used(all->hooks.user);
+                take_command(c, &all->heard.head, (size_t) n, fds);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                closep(&fds[i]);
+}
+
+void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]) {
+        struct caller *c = calloc(1, sizeof(*c));
+
+        if (!c)
+                return;
+        *c = (struct caller){.all = all, .next = all->callers, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
+        fd_set_nonblocking(c->socket);
+        if (loop_watch(all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket) < 0) {
+                caller_free(c);
+                return;
+        }
+        all->callers = c;
+        take_command(c, request, len, fds + 1);
 }
 
 /* ---- state and end ---- */
@@ -407,16 +452,21 @@ void sessions_detach(struct sessions *all) {
 }
 
 bool sessions_are_idle(const struct sessions *all) {
-        return !all->callers;
+        for (const struct caller *c = all->callers; c; c = c->next)
+                if (c->busy)
+                        return false;
+        return true;
 }
 
-int sessions_new(struct loop *loop, const struct host_facts *facts, void (*ended)(void *user), void *user,
+int sessions_new(struct loop *loop, const struct host_facts *facts, const struct sessions_hooks *hooks,
                  struct sessions **ret) {
         struct sessions *all = calloc(1, sizeof(*all));
 
         if (!all)
                 return -ENOMEM;
-        *all = (struct sessions){.loop = loop, .facts = facts, .ended = ended, .user = user};
+        all->loop = loop;
+        all->facts = facts;
+        all->hooks = *hooks;
         all->tidy = (struct timer){.fire = on_tidy, .data = all};
         *ret = all;
         return 0;

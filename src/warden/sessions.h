@@ -5,8 +5,13 @@
 
 struct sessions;
 
-/* `ended`: a session is over, for a warden that lives for it. */
-int sessions_new(struct loop *loop, const struct host_facts *facts, void (*ended)(void *user), void *user,
+struct sessions_hooks {
+        void (*ended)(void *user); /* a session is over, for a warden that lives for it */
+        void (*used)(void *user);  /* a command came that the warden's own sockets know nothing of */
+        void *user;
+};
+
+int sessions_new(struct loop *loop, const struct host_facts *facts, const struct sessions_hooks *hooks,
                  struct sessions **ret);
 void sessions_free(struct sessions *all);
 

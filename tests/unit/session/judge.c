@@ -72,10 +72,15 @@ static const struct row {
 
 static void test_judge(void **state) {
         const struct row *row = *state;
-        struct verdict v = session_judge(row->text, strlen(row->text), row->state);
+        _cleanup_(freep) char *names = row->state ? judge_names(row->state) : NULL;
+        struct verdict v = session_judge(row->text, strlen(row->text), names);
 
         unit_check(v.changes == row->changes, "changes is %d", v.changes);
         unit_check(v.may_end == row->may_end, "may_end is %d", v.may_end);
+        unit_check(v.words == (!row->may_end   ? WORDS_BUILTIN
+                               : !row->changes ? WORDS_PROGRAM
+                                               : WORDS_ANY),
+                   "words is %d", (int) v.words);
 }
 
 /* No command that a random text holds behind a separator goes unnoticed. */
@@ -91,7 +96,7 @@ static void test_hidden(void **state _unused_) {
                 for (uint32_t n = unit_random(&seed) % 6; n > 0; n--)
                         strcat(text, fillers[unit_random(&seed) % ARRAY_SIZE(fillers)]);
                 strcat(text, ";exec true");
-                v = session_judge(text, strlen(text), NO_NAMES);
+                v = session_judge(text, strlen(text), "");
                 unit_check(v.changes && v.may_end, "passed for harmless: %s", text);
         }
 }

@@ -128,7 +128,8 @@ static const struct state_row {
          "builtin shopt -s extglob\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i UID=\"1\"\nE\n\n}\n"},
         {"the rest passes", "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n",
          "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n"},
-        {"line editing does not pass", "builtin unset -f trap\nset -o emacs\nset +o vi\nset -o vi\n", "builtin unset -f trap\nset +o vi\n"},
+        {"line editing does not pass", "builtin unset -f trap\nset -o emacs\nset +o vi\nset -o vi\n",
+         "builtin unset -f trap\nset +o vi\n"},
         {"a last line without an end", "declare -- A=\"1\"\ndeclare -r UID=\"1\"", "declare -- A=\"1\"\n"},
         {"lines that are no declarations", "declare -\ndeclare\ndeclare -x\n", "declare -\ndeclare\ndeclare -x\n"},
 };
@@ -144,7 +145,8 @@ static const struct without_row {
         {"an exported one", "declare -x S=\"1\"\ndeclare -- B=\"2\"\n" BEHIND, "declare -- B=\"2\"\n" BEHIND},
         {"an array", "declare -a S=([0]=\"1\")\n" BEHIND, BEHIND},
         {"of several lines", "declare -- S=\"a\nB=c\nd\"\ndeclare -- C=\"2\"\n" BEHIND, "declare -- C=\"2\"\n" BEHIND},
-        {"the last one", "declare -- A=\"1\"\ndeclare -- S=\"a\nb\"\n" BEHIND "f ()\n", "declare -- A=\"1\"\n" BEHIND "f ()\n"},
+        {"the last one", "declare -- A=\"1\"\ndeclare -- S=\"a\nb\"\n" BEHIND "f ()\n",
+         "declare -- A=\"1\"\n" BEHIND "f ()\n"},
         {"not in a function", BEHIND "f () \n{ \n    cat <<E\nS=1\ndeclare -- S=1\nE\n}\n",
          BEHIND "f () \n{ \n    cat <<E\nS=1\ndeclare -- S=1\nE\n}\n"},
         {"not one whose name begins like it", "declare -- SS=\"1\"\n" BEHIND, "declare -- SS=\"1\"\n" BEHIND},
@@ -183,13 +185,14 @@ static const struct run_row {
         const char *lines;
 } run_rows[] = {
         {"bash", "/bin/bash", false, -1,
-         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash elsewhere, with variables", "/opt/bin/bash", true, -1,
-         "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash with stdin", "/bin/bash", false, 4,
-         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 198>&-; } </dev/hutch/4.0 >/dev/hutch/3.1 "
+         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 196>&- 197>&- 198>&-; } </dev/hutch/4.0 "
+         ">/dev/hutch/3.1 "
          "2>/dev/hutch/3.2\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"a plain sh", "/bin/sh", false, -1,
@@ -208,9 +211,26 @@ static void test_run(void **state) {
         free(text);
 }
 
+static void test_words(void **state _unused_) {
+        struct buf builtin = {0}, program = {0};
+        char *text;
+
+        shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n");
+        text = taken(&builtin);
+        unit_same("lines", text, "echo a >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        free(text);
+        shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
+        text = taken(&program);
+        unit_same("lines", text,
+                  "ls -l </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
+                  "\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        free(text);
+}
+
 int main(void) {
         unit_add_rows(quote_rows, test_quote);
         unit_add_rows(run_rows, test_run);
+        unit_add("plain words", test_words, NULL);
         unit_add_rows(without_rows, test_without);
         unit_add("every byte through sh", test_read_back, "sh");
         unit_add("every byte through bash", test_read_back, "bash");
