@@ -216,7 +216,7 @@ typedef struct hutch_request {
         const char *const *argv; /* the command and its arguments, or */
         const char *command;     /* shell text */
         const char *cwd;         /* as the box sees it; NULL: the workspace */
-        const char *const *env;  /* NAME=VALUE, added to the policy's */
+        const char *const *env;  /* NAME=VALUE, or NAME: the caller's; added to the policy's */
         hutch_stream streams[3];
         int fds[3];
         const void *stdin_data;
