@@ -139,6 +139,22 @@ void command_stdin_is_open(struct command *c) {
 
 /* ---- the beginning ---- */
 
+/* A shell that ended between two runs may not be known to have: then the text is for the one that follows it. */
+static int say_run(struct command *c) {
+        _cleanup_(buf_done) struct buf lines = {0};
+        struct session *s = c->s;
+        int r;
+
+        if (c->plain)
+                shell_put_plain(&lines, s->kind, c->number, c->pair, c->in.text);
+        else
+                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
+                              strstr(c->in.text, "$?") ? s->last_status : 0);
+        r = session_say(s, &lines);
+        c->unsaid = r == -EPIPE;
+        return c->unsaid ? 0 : r;
+}
+
 static int hand_over(struct command *c) {
         struct session *s = c->s;
         struct buf text = {0};
@@ -146,12 +162,8 @@ static int hand_over(struct command *c) {
         int r;
 
         r = channel_open_pair(&s->channel, !c->plain, &c->pair, c->out);
-        if (r >= 0 && c->plain) {
-                shell_put_plain(&text, s->kind, c->number, c->pair, c->in.text);
-                r = session_say(s, &text);
-                buf_done(&text);
-                return r;
-        }
+        if (r >= 0 && c->plain)
+                return say_run(c);
         if (r >= 0 && (c->in.streams[0].mode == HUTCH_STREAM_FD || c->in.streams[0].mode == HUTCH_STREAM_DATA)) {
                 r = channel_open_stdin(&s->channel, &number, &c->stdin_fd);
                 c->stdin_number = number;
@@ -165,13 +177,13 @@ static int hand_over(struct command *c) {
         }
         for (int i = 1; r >= 0 && i < 3; i++)
                 r = open_output(c, i);
-        if (r >= 0) {
-                shell_put_run(&text, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
-                              strstr(c->in.text, "$?") ? s->last_status : 0);
-                r = session_say(s, &text);
-        }
         buf_done(&text);
-        return r;
+        return r < 0 ? r : say_run(c);
+}
+
+void command_say_run(struct command *c) {
+        if (say_run(c) < 0)
+                command_answer(c, 125);
 }
 
 /* A builtin that reads nothing, starts nothing and prints less than a FIFO holds: its text can be a line of its own,
