@@ -226,7 +226,8 @@ typedef struct hutch_request {
         void *user;
         /* For this run alone; 0: as the policy says. */
         uint64_t timeout_ms, output_cap;
-        bool no_changes; /* do not look for what it changed in copy-on-write folders */
+        bool no_changes;    /* do not look for what it changed in copy-on-write folders */
+        size_t command_len; /* of command; 0: not said. A NUL byte in it is refused then; one stands behind it anyway */
 } hutch_request;
 
 typedef enum hutch_enforcement { HUTCH_NOT_REQUESTED, HUTCH_ENFORCED, HUTCH_DEGRADED } hutch_enforcement;
