@@ -6,11 +6,14 @@ __hutch_quote() {
 }
 __hutch_dump() {
         command printf D
+        trap
+        __hutch_rest "$@"
+}
+__hutch_rest() {
         # A value of several lines cannot be cut out of the list. One that cannot be unset would end the subshell, but for `command`.
         (command unset PPID LINENO RANDOM PS1 PS2 PS4 _; set) 2>/dev/null | command grep -v -E '^__hutch_[a-z]*='
         export -p
         alias | command sed 's/^alias //; s/^/alias /'
-        trap
         command printf 'umask %s\ncd -- %s\n' "$(umask)" "$(__hutch_quote "$PWD")"
         [ -z "${OLDPWD-}" ] || command printf 'OLDPWD=%s\n' "$(__hutch_quote "$OLDPWD")"
         command printf 'set --'

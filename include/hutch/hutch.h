@@ -216,7 +216,7 @@ typedef struct hutch_request {
         const char *const *argv; /* the command and its arguments, or */
         const char *command;     /* shell text */
         const char *cwd;         /* as the box sees it; NULL: the workspace */
-        const char *const *env;  /* NAME=VALUE, added to the policy's */
+        const char *const *env;  /* NAME=VALUE, or NAME: the caller's; added to the policy's */
         hutch_stream streams[3];
         int fds[3];
         const void *stdin_data;
@@ -226,7 +226,8 @@ typedef struct hutch_request {
         void *user;
         /* For this run alone; 0: as the policy says. */
         uint64_t timeout_ms, output_cap;
-        bool no_changes; /* do not look for what it changed in copy-on-write folders */
+        bool no_changes;    /* do not look for what it changed in copy-on-write folders */
+        size_t command_len; /* of command; 0: not said. A NUL byte in it is refused then; one stands behind it anyway */
 } hutch_request;
 
 typedef enum hutch_enforcement { HUTCH_NOT_REQUESTED, HUTCH_ENFORCED, HUTCH_DEGRADED } hutch_enforcement;

@@ -249,6 +249,9 @@ static int run_queued(hutch_box *box, const struct hutch_request *request, struc
         bool closed;
         int r;
 
+        if (request->command && strnlen(request->command, request->command_len) < request->command_len)
+                return error_set(err, HUTCH_E_USAGE, EINVAL,
+                                 "the command's text holds a NUL byte: no shell can read it");
         pthread_mutex_lock(&box->lock);
         closed = box->closed;
         pthread_mutex_unlock(&box->lock);

@@ -1,5 +1,6 @@
 /* Sessions: boxes with a shell that stays. The shell lives in the warden's hands (src/session); here is what a program
  * sees of it. */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -204,15 +205,35 @@ static int make_text(const struct hutch_request *request, struct buf *ret, struc
         return ret->oom ? error_oom(err) : 0;
 }
 
-static int put_env(const struct hutch_request *request, struct buf *ret, struct hutch_error *err) {
+static bool is_name(const char *text, size_t len) {
+        return len > 0 && !isdigit((unsigned char) text[0]) &&
+               strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") >= len;
+}
+
+/* NAME=VALUE, or NAME for the caller's own value. */
+static int put_env(const hutch_box *box, const struct hutch_request *request, struct buf *ret, char ***notices,
+                   struct hutch_error *err) {
         for (const char *const *e = request->env; e && *e; e++) {
                 size_t name = strcspn(*e, "=");
+                const char *value;
+                int may;
 
-                if (name == 0 || (*e)[name] != '=' ||
-                    strspn(*e, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") < name ||
-                    strchr("0123456789", (*e)[0]))
-                        return error_set(err, HUTCH_E_USAGE, EINVAL, "'%s' is not NAME=VALUE", *e);
-                buf_put(ret, *e, strlen(*e) + 1);
+                if (!is_name(*e, name)) /* what may be a secret is not repeated */
+                        return error_set(err, HUTCH_E_USAGE, EINVAL,
+                                         "a shell has no variable '%.*s': letters, digits and '_' can name one",
+                                         (int) name, *e);
+                if ((*e)[name] == '=') {
+                        buf_put(ret, *e, strlen(*e) + 1);
+                        continue;
+                }
+                value = strv_find_assignment(environ, *e);
+                may = plan_may_pass(box->plan, *e, notices);
+                if (may < 0)
+                        return error_oom(err);
+                if (may && value) {
+                        buf_printf(ret, "%s=", *e);
+                        buf_put(ret, value, strlen(value) + 1);
+                }
         }
         return ret->oom ? error_oom(err) : 0;
 }
@@ -220,6 +241,7 @@ static int put_env(const struct hutch_request *request, struct buf *ret, struct 
 int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
                     struct hutch_error *err) {
         _cleanup_(buf_done) struct buf text = {0}, env = {0};
+        _cleanup_(strv_freep) char **notices = NULL;
         struct client_command command = {.timeout_ms = request->timeout_ms,
                                          .output_cap = request->output_cap,
                                          .run = {.see = request->on_output, .see_user = request->user}};
@@ -227,7 +249,7 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
 
         r = make_text(request, &text, err);
         if (r >= 0)
-                r = put_env(request, &env, err);
+                r = put_env(box, request, &env, &notices, err);
         if (r < 0)
                 return r;
         command.text = (const char *) text.data;
@@ -240,6 +262,8 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
                 r = box_wait(box, box->line, &command.run, ret, err);
         if (r < 0)
                 closep(&box->line); /* whatever else comes over it belongs to no run */
+        for (char **notice = notices; r >= 0 && notice && *notice; notice++)
+                outcome_note(ret, *notice);
         return r;
 }
 

@@ -19,6 +19,9 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../base/macro.h"
+#include "../base/path.h"
+#include "../base/strv.h"
 #include "../host/sys.h"
 #include "network.h"
 #include "sample.h"
@@ -244,15 +247,21 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         struct init_message message = {.event = INIT_TERMINAL};
         struct plan plan = *l->in->plan;
         struct init_input in = *l->in;
-        bool bash = strstr(plan.argv[0], "bash");
-        char *argv[] = {plan.argv[0], bash ? (char *) "--rcfile" : (char *) "-i",
-                        bash ? (char *) SHELL_CHANNEL "/attach" : NULL, (char *) "-i", NULL};
+        char *bash[] = {plan.argv[0], (char *) "--rcfile", (char *) SHELL_CHANNEL "/attach", (char *) "-i", NULL};
+        _cleanup_(strv_freep) char **env = NULL;
         _cleanup_(closep) int master = -1, slave = -1;
         struct hutch_error err;
         int status = 125, r;
 
         r = l->attached > 0 ? -EBUSY : init_make_terminal(&master, &slave, &err);
-        plan.argv = argv;
+        if (streq(path_basename(plan.argv[0]), "bash"))
+                plan.argv = bash;
+        else if (r >= 0) { /* a plain sh that is interactive reads the file that this names */
+                r = strv_copy(plan.env, &env);
+                if (r >= 0)
+                        r = strv_set_assignment(&env, "ENV", SHELL_CHANNEL "/attach");
+                plan.env = env;
+        }
         in.plan = &plan;
         in.leads = true;
         in.answers = answers;

@@ -48,13 +48,23 @@ static int set(struct plan *plan, const char *name, const char *value, const cha
         return 0;
 }
 
-static int pass(struct plan *plan, const struct survey *survey, const char *name, const char *origin) {
-        const char *value = strv_find_assignment(survey->env, name);
-
+int plan_may_pass(const struct plan *plan, const char *name, char ***notices) {
         for (char **one = plan->env_block; one && *one; one++)
                 if (streq(*one, name)) /* a block always wins over a pass */
                         return 0;
-        return value ? set(plan, name, value, origin) : 0;
+        if (!is_blocked(name))
+                return 1;
+        return strv_pushf(notices,
+                          "%s was not passed into the box: it can make programs run foreign code; --env %s=VALUE sets "
+                          "it on purpose",
+                          name, name);
+}
+
+static int pass(struct plan *plan, const struct survey *survey, const char *name, const char *origin) {
+        const char *value = strv_find_assignment(survey->env, name);
+        int r = plan_may_pass(plan, name, &plan->notices);
+
+        return r > 0 && value ? set(plan, name, value, origin) : r < 0 ? r : 0;
 }
 
 /* Whether the box shows the host's folder `path` under its own name, as the last step that covers it says. */
@@ -185,11 +195,6 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 
                 if (rule->value)
                         r = set(plan, rule->name, rule->value, rule->origin);
-                else if (is_blocked(rule->name))
-                        r = strv_pushf(&plan->notices,
-                                       "%s was not passed into the box: it can make programs run foreign code; "
-                                       "--env %s=VALUE sets it on purpose",
-                                       rule->name, rule->name);
                 else
                         r = pass(plan, in->survey, rule->name, rule->origin);
         }
@@ -200,6 +205,8 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
                         return -ENOMEM;
                 if (strchr(*e, '=') && name[0])
                         r = set(plan, name, *e + strlen(name) + 1, "request");
+                else if (name[0])
+                        r = pass(plan, in->survey, name, "request");
         }
         return r;
 }

@@ -108,6 +108,10 @@ int plan_decode(const void *data, size_t len, struct plan **ret);
 int plan_explain(const struct plan *plan, char **ret);
 int plan_explain_json(const struct plan *plan, char **ret);
 
+/* Whether the caller's variable of that name may be handed into the box: 1, 0 or -ENOMEM. That the built-in list keeps
+ * it out is told. */
+int plan_may_pass(const struct plan *plan, const char *name, char ***notices);
+
 /* Parts of plan_make(), each with a file of its own. */
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

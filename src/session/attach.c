@@ -62,18 +62,31 @@ void session_detach(struct session *s) {
         }
 }
 
+/* A plain sh is told by ENV to read this. Unlike bash it does not run its EXIT trap for SIGHUP: with a trap of ours,
+ * which shell_put_state() leaves out, it lives until it finds that its terminal is gone. From then on dash fails to
+ * start anything in the foreground; and what it starts in the background knows no traps. */
+static const char plain_beginning[] =
+        "unset ENV\n"
+        ". " SHELL_CHANNEL "/prelude\n"
+        "__hutch_bye() { { command printf D; trap; __hutch_rest \"$@\" & wait $!; } >&9 2>/dev/null; }\n"
+        "__hutch_hang_up() { :; }\n"
+        "trap __hutch_hang_up HUP\n"
+        ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n"
+        "\\unset HISTFILE\n"
+        "PS1='$ ' PS2='> '\n";
+
 /* What a shell at a terminal begins with: the state, and what makes it pleasant. */
 static int put_beginning(struct session *s) {
         _cleanup_(buf_done) struct buf text = {0};
         int r;
 
-        buf_puts(&text, ". " SHELL_CHANNEL "/prelude\n");
-        buf_puts(&text, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\nunset -f exit\nunset HISTFILE\n");
         if (s->kind->answers != 9) {
+                buf_puts(&text, ". " SHELL_CHANNEL "/prelude\n");
+                buf_puts(&text, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\nunset -f exit\nunset HISTFILE\n");
                 session_put_history(s, &text, 0);
                 buf_puts(&text, "PS1='\\u@\\h:\\w\\$ ' PS2='> '\nset -o emacs\nset -o history\n");
         } else
-                buf_puts(&text, "PS1='$ ' PS2='> '\n");
+                buf_puts(&text, plain_beginning);
         r = channel_put(&s->channel, "state", s->state, s->state_len);
         return text.oom ? -ENOMEM : r < 0 ? r : channel_put(&s->channel, "attach", text.data, text.len);
 }

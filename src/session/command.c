@@ -152,9 +152,30 @@ static int put_text(struct command *c) {
         return r;
 }
 
+/* A shell that ended between two runs may not be known to have: then the text is for the one that follows it. */
+static int say_run(struct command *c) {
+        _cleanup_(buf_done) struct buf lines = {0};
+        struct session *s = c->s;
+        int r;
+
+        switch (c->way) {
+        case WAY_BUILTIN:
+                shell_put_builtin(&lines, s->kind, c->number, c->in.text);
+                break;
+        case WAY_PROGRAM:
+                shell_put_program(&lines, s->kind, c->number, c->pair, c->in.text);
+                break;
+        case WAY_TEXT:
+                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
+                              strstr(c->in.text, "$?") ? s->last_status : 0);
+        }
+        r = session_say(s, &lines);
+        c->unsaid = r == -EPIPE;
+        return c->unsaid ? 0 : r;
+}
+
 static int hand_over(struct command *c) {
         struct session *s = c->s;
-        struct buf lines = {0};
         unsigned number;
         int r = 0;
 
@@ -168,21 +189,12 @@ static int hand_over(struct command *c) {
                 r = put_text(c);
         for (int i = 1; r >= 0 && c->way != WAY_BUILTIN && i < 3; i++)
                 r = open_output(c, i);
-        switch (c->way) {
-        case WAY_BUILTIN:
-                shell_put_builtin(&lines, s->kind, c->number, c->in.text);
-                break;
-        case WAY_PROGRAM:
-                shell_put_program(&lines, s->kind, c->number, c->pair, c->in.text);
-                break;
-        case WAY_TEXT:
-                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.env_len > 0, c->stdin_number,
-                              strstr(c->in.text, "$?") ? s->last_status : 0);
-        }
-        if (r >= 0)
-                r = session_say(s, &lines);
-        buf_done(&lines);
-        return r;
+        return r < 0 ? r : say_run(c);
+}
+
+void command_say_run(struct command *c) {
+        if (say_run(c) < 0)
+                command_answer(c, 125);
 }
 
 /* Plain words can be a line of their own. Those of a builtin that reads nothing, starts nothing and prints less than a

@@ -28,6 +28,7 @@ struct command { /* one run */
         uint64_t began_us;
         enum hutch_kill_reason reason;
         bool answered;
+        bool unsaid; /* there is no shell to say it to for the moment */
         enum words words;
         enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
         struct outcome outcome;
@@ -115,6 +116,7 @@ void session_remember(struct session *s, const char *text);
 int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
+void command_say_run(struct command *c);    /* to a shell that follows the one that was gone */
 void command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* tells the outcome and frees it */

@@ -318,7 +318,7 @@ static void shell_gone(struct session *s, int status) {
                          s->state && s->failures < FAILURES_MOST
                                  ? "the shell was ended and started again, with the state of the last completed run"
                                  : "the shell was ended and started again, without its state");
-        if (c && s->now == c && !c->answered)
+        if (c && s->now == c && !c->answered && !c->unsaid)
                 command_answer(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
         if (s->failures > 2 * FAILURES_MOST || start_shell(s) < 0)
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
@@ -344,6 +344,8 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 if (!s->opened)
                         s->in.opened(s->in.user);
                 s->opened = true;
+                if (s->now && s->now->unsaid)
+                        command_say_run(s->now);
                 session_next(s);
                 break;
         case INIT_NO_SHELL:

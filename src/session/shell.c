@@ -183,6 +183,8 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                 /* A person's shell edits its line; one that reads from a pipe must not begin to. */
                 if (!variables && (is_line(at, next, "set -o emacs\n") || is_line(at, next, "set -o vi\n")))
                         own = true;
+                if (is_line(at, next, "trap -- '__hutch_hang_up' HUP\n")) /* of a shell at a terminal: attach.c */
+                        own = true;
                 if (!own)
                         buf_put(b, at, (size_t) (next - at));
                 at = next;

@@ -130,16 +130,14 @@ static void check_over(struct run *run) {
                 run->in.done(run->in.user, run);
 }
 
-/* What does not fit is left out. */
-static void note(struct run *run, const char *text) {
-        char *notices = run->outcome.notices;
-        size_t used = strlen(notices), more = strlen(text);
+void outcome_note(struct outcome *o, const char *text) {
+        size_t used = strlen(o->notices), more = strlen(text);
 
-        if (used + more + 2 > sizeof(run->outcome.notices))
+        if (used + more + 2 > sizeof(o->notices))
                 return;
         for (size_t i = 0; i < more; i++)
-                notices[used + i] = text[i] == '\n' ? '?' : text[i];
-        memcpy(notices + used + more, "\n", 2);
+                o->notices[used + i] = text[i] == '\n' ? '?' : text[i];
+        memcpy(o->notices + used + more, "\n", 2);
 }
 
 static void start_screen(struct run *run, int master);
@@ -180,7 +178,7 @@ static void on_control(void *data, uint32_t events _unused_) {
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;
         case INIT_NOTICE:
-                note(run, message.error.message);
+                outcome_note(&run->outcome, message.error.message);
                 break;
         case INIT_FAILED:
         case INIT_EXITED:

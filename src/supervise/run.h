@@ -22,6 +22,8 @@ struct outcome { /* the result before it becomes a hutch_result */
         char notices[1024]; /* one a line */
 };
 
+void outcome_note(struct outcome *o, const char *text); /* what does not fit is left out */
+
 struct run_stream {
         enum hutch_stream mode;
         int fd;           /* HUTCH_STREAM_FD: the caller's */

@@ -194,6 +194,24 @@ exec >/tmp/out                                     | echo seen                  
         expect given "$(sh_ a 'echo "$A|$B|$PRE"; env | grep -c "^[AB]="' --env 'A=it'\''s $X' --env B=2 | tr '\n' ' ')" "it's \$X|2|1 2 "
         expect after "$(sh_ a 'echo "$A|$B|$PRE"')" "||1"
         ends 125 sh_ a true --env 'A B=1'
+        ends 125 sh_ a true --env '1A=s3cret'
+        [[ $output != *s3cret* ]] || differs "said: $output"
+        agree
+}
+
+@test "--env NAME passes the caller's value, as run does; what is blocked stays out" {
+        begin a --env-block BLOCKED
+        export PASSED="it's \$X
+two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
+        unset UNSET
+        local all=(--env PASSED --env EMPTY --env UNSET --env BLOCKED --env LD_LIBRARY_PATH)
+        local text='echo "$PASSED|${EMPTY-none}|${UNSET-none}|${BLOCKED-none}|${LD_LIBRARY_PATH-none}"'
+        expect given "$(sh_ a "$text; env | grep -c ^PASSED=" "${all[@]}")" $'it\'s $X\ntwo||none|none|none\n1'
+        expect "as run" "$(sh_ a "$text" "${all[@]}")" "$(hutch run --env-block BLOCKED "${all[@]}" -c "$text")"
+        expect "the last wins" "$(sh_ a 'echo "$EMPTY"' --env EMPTY --env EMPTY=2)" 2
+        expect after "$(sh_ a 'echo "${PASSED-none}"')" none
+        [[ $(field "$(sh_ a true --json --env LD_LIBRARY_PATH)" '.notices | join(" ")') == *"LD_LIBRARY_PATH was not passed into the box"* ]] || differs "no notice"
+        expect "no notice without" "$(field "$(sh_ a true --json --env PASSED)" '.notices | length')" 0
         agree
 }
 

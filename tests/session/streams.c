@@ -39,12 +39,29 @@ static void texts(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* Where the text's length is known, a NUL byte cannot cut it short without a word. */
+static void nul(hutch_box *box) {
+        static const char text[] = "echo one\0; echo two";
+        hutch_request request = {.struct_size = sizeof(request), .command = text, .command_len = sizeof(text) - 1};
+        hutch_result *r = run_request(box, &request);
+
+        ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE && r->output_len[1] == 0,
+           "a NUL byte in a text is refused: %s", tap_err.message);
+        hutch_result_free(r);
+        request.command_len = 8;
+        r = run_request(box, &request);
+        is(r->output[1], "one\n", "the same text up to it is not");
+        hutch_result_free(r);
+}
+
 static void refusals(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
-        const char *const argv[] = {"echo", NULL}, *const bad[] = {"1X=2", NULL}, *const worse[] = {"X", NULL};
+        const char *const argv[] = {"echo", NULL}, *const bad[] = {"1X=2", NULL},
+                          *const worse[] = {"HUTCH_TEST_X", NULL};
         hutch_request both = {.struct_size = sizeof(both), .command = "echo", .argv = argv},
                       none = {.struct_size = sizeof(none)};
-        hutch_request env = {.struct_size = sizeof(env), .command = "echo", .env = bad};
+        hutch_request env = {.struct_size = sizeof(env), .command = "echo ${HUTCH_TEST_X-none}", .env = bad};
+        hutch_box *plain;
         hutch_result *r;
 
         r = run_request(box, &both);
@@ -58,9 +75,18 @@ static void refusals(hutch_context *context) {
         ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE, "a variable with a bad name is refused: %s", tap_err.message);
         hutch_result_free(r);
         env.env = worse;
+        setenv("HUTCH_TEST_X", "the caller's", 1);
         r = run_request(box, &env);
-        ok(tap_ret < 0 && r->error.code == HUTCH_E_USAGE, "a variable without a value is refused: %s", tap_err.message);
+        is(r->output[1], "the caller's\n", "a variable without a value is the caller's");
         hutch_result_free(r);
+        unsetenv("HUTCH_TEST_X");
+        r = run_request(box, &env);
+        is(r->output[1], "none\n", "and not there where the caller has none");
+        hutch_result_free(r);
+        nul(box);
+        plain = new_box(context);
+        nul(plain);
+        hutch_box_close(plain);
         ok(in_step(box), "in step after refusals");
         hutch_box_close(box);
 }
