@@ -104,13 +104,20 @@ struct session {
         } probe;
 };
 
-double session_cpu_since(struct session *s); /* since the last call */
+void processes_found(struct session *s, int pidfd); /* a new shell */
+double session_cpu_since(struct session *s);        /* since the last call */
 void probe_init(struct session *s);
 void probe_begin(struct session *s); /* an answer is to come */
 
 int session_say(struct session *s, struct buf *lines); /* to the shell */
-void session_ask(struct session *s);                   /* for a dump */
 void session_next(struct session *s);
+
+void state_init(struct session *s);
+void session_ask(struct session *s); /* for a dump */
+void state_heard(struct session *s, const char *dump, size_t len);
+void state_await_idle(struct session *s);     /* asks when the shell was let be for a while */
+void state_pause(struct session *s, bool on); /* nobody can answer meanwhile */
+bool state_wants_history(const struct session *s, const char *text);
 void session_remember(struct session *s, const char *text);
 
 int command_begin(struct command *c, struct hutch_error *err);

@@ -1,4 +1,4 @@
-/* See session.h: the box, its shell, the shell's state and the queue. */
+/* See session.h: the box, its shell and the queue. */
 #include "internal.h"
 
 #include <errno.h>
@@ -12,13 +12,10 @@
 #include "../base/macro.h"
 #include "../layer/store.h"
 
-#define IDLE_MS 3              /* a shell that was let be so long is asked for its state */
-#define TELL_MS 300            /* and, if that is known, told the texts that were run */
 #define HEARD_MOST (64u << 20) /* a dump larger than this is not kept */
 #define FAILURES_MOST 3
 #define READS_AT_ONCE 4  /* of 64 KiB */
 #define READS_AT_LAST 17 /* the largest pipe */
-#define ASK_MOST_MS 5000 /* a shell that does not tell its state in this time never will */
 
 int session_say(struct session *s, struct buf *lines) {
         ssize_t n;
@@ -34,128 +31,6 @@ int session_say(struct session *s, struct buf *lines) {
         return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
-/* ---- what the shell remembers ---- */
-
-void session_put_history(struct session *s, struct buf *text, size_t from) {
-        for (size_t i = from; i < s->n_history; i++) {
-                buf_puts(text, "builtin history -s -- ");
-                shell_put_quoted(text, s->history[i], strlen(s->history[i]));
-                buf_puts(text, "\n");
-        }
-}
-
-/* The texts that were run, for `history`: told to the shell when there is time. */
-static void put_history(struct session *s, struct buf *lines) {
-        struct buf text = {0};
-
-        if (s->n_told == s->n_history || s->kind->answers == 9)
-                return;
-        session_put_history(s, &text, s->n_told);
-        s->n_told = s->n_history;
-        if (!text.oom && channel_put(&s->channel, "history", text.data, text.len) >= 0)
-                buf_puts(lines, ". " SHELL_CHANNEL "/history\n");
-        buf_done(&text);
-}
-
-static bool wants_history(const struct session *s, const char *text) {
-        return s->kind->answers != 9 && (strstr(text, "history") || strstr(text, "fc"));
-}
-
-void session_remember(struct session *s, const char *text) {
-        if (startswith(text, "__hutch_")) /* ours */
-                return;
-        if (s->n_history == HISTORY_MOST) {
-                free(s->history[0]);
-                memmove(s->history, s->history + 1, (HISTORY_MOST - 1) * sizeof(char *));
-                s->n_history--;
-                s->n_told -= s->n_told > 0;
-        }
-        s->history[s->n_history] = strdup(text);
-        s->n_history += s->history[s->n_history] != NULL;
-}
-
-void session_ask(struct session *s) {
-        struct buf lines = {0};
-
-        put_history(s, &lines);
-        shell_put_dump(&lines, s->kind);
-        s->asking = session_say(s, &lines) >= 0;
-        if (s->asking)
-                timer_set(s->loop, &s->ask, ASK_MOST_MS);
-        buf_done(&lines);
-}
-
-/* What is asked for comes from a function that the box can change. Everything waits for it, deadlines of commands have
- * not begun: so it has one of its own. */
-static void on_ask(void *data) {
-        struct session *s = data;
-
-        if (s->asking)
-                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
-}
-
-static void on_idle(void *data) {
-        struct session *s = data;
-
-        if (!s->now && !s->asking && s->shell_runs && (s->dirty || s->n_told < s->n_history))
-                session_ask(s);
-}
-
-/* Traps and options that print something of their own around each command. */
-static bool talks_of_commands(const char *state) {
-        static const char *const signs[] = {" ERR\n", " DEBUG\n", "\nset -o xtrace\n", "\nset -o verbose\n"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
-                if (strstr(state, signs[i]))
-                        return true;
-        return false;
-}
-
-void session_take_state(struct session *s, const char *dump, size_t len) {
-        struct buf state = {0};
-        char *text;
-
-        shell_put_state(&state, dump, len);
-        len = state.len;
-        text = buf_take_string(&state);
-        if (text) {
-                free(s->state);
-                s->state = text;
-                s->state_len = len;
-                s->dirty = false;
-                free(s->names);
-                s->names = judge_names(text);
-                s->names_known = true;
-                s->talks = talks_of_commands(text);
-        }
-}
-
-static void take_dump(struct session *s, const char *dump, size_t len) {
-        session_take_state(s, dump, len);
-        s->asking = false;
-        timer_clear(s->loop, &s->ask);
-        if (s->told) {
-                void (*told)(void *, const char *, size_t) = take_ptr(s->told);
-
-                told(s->told_user, s->state, s->state_len);
-        }
-        session_next(s);
-}
-
-int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user) {
-        if (s->told)
-                return -EBUSY;
-        if (s->over)
-                return -EPIPE;
-        s->told = told;
-        s->told_user = user;
-        if (!s->dirty && s->state)
-                take_dump(s, s->state, s->state_len);
-        else if (!s->now && !s->asking && s->shell_runs)
-                session_ask(s);
-        return 0;
-}
-
 /* ---- answers ---- */
 
 static void hear(struct session *s, char *word, size_t len) {
@@ -163,7 +38,7 @@ static void hear(struct session *s, char *word, size_t len) {
         int status = 125;
 
         if (word[0] == 'D')
-                take_dump(s, word + 1, len - 1);
+                state_heard(s, word + 1, len - 1);
         else if (word[0] == 'R' && sscanf(word + 1, "%lu %d", &number, &status) >= 1 && s->now &&
                  number == s->now->number && !s->now->answered) {
                 s->failures = 0;
@@ -216,47 +91,6 @@ static void on_answers(void *data, uint32_t events _unused_) {
 }
 
 /* ---- the shell's life ---- */
-
-static pid_t pid_of(int pidfd) {
-        _cleanup_(freep) char *text = NULL;
-        const char *line;
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-        if (pidfd < 0 || read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0)
-                return -1;
-        line = strstr(text, "\nPid:");
-        return line ? atoi(line + 5) : -1;
-}
-
-/* Held open: it is read after every run. */
-static int open_stat(pid_t pid) {
-        char path[64];
-
-        snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-        return pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-}
-
-/* Of the shell and the children that it waited for, in the kernel's clock ticks. */
-double session_cpu_since(struct session *s) {
-        unsigned long user, system;
-        long child_user, child_system;
-        double now, before = s->cpu_ms;
-        char text[1024], *rest;
-        ssize_t n = s->stat >= 0 ? pread(s->stat, text, sizeof(text) - 1, 0) : -1;
-
-        if (n <= 0)
-                return 0;
-        text[n] = 0;
-        rest = strrchr(text, ')');
-        if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
-                            &child_user, &child_system) != 4)
-                return 0;
-        now = (double) (user + system + (unsigned long) child_user + (unsigned long) child_system) * 1000 /
-              (double) sysconf(_SC_CLK_TCK);
-        s->cpu_ms = now;
-        return now > before ? now - before : 0;
-}
 
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
@@ -337,9 +171,7 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 break;
         case INIT_SHELL:
                 s->shell_runs = true;
-                s->pid = pid_of(fd);
-                s->stat = open_stat(s->pid);
-                s->cpu_ms = 0;
+                processes_found(s, fd);
                 closep(&fd);
                 if (!s->opened)
                         s->in.opened(s->in.user);
@@ -467,12 +299,12 @@ void session_next(struct session *s) {
         if (!c) {
                 if (s->told)
                         session_ask(s);
-                else if (s->dirty || s->n_told < s->n_history)
-                        timer_set(s->loop, &s->idle, s->dirty ? IDLE_MS : TELL_MS);
+                else
+                        state_await_idle(s);
                 return;
         }
         v = session_judge(c->in.text, c->in.len, s->names_known ? s->names : NULL);
-        if ((s->dirty && v.may_end) || (s->n_told < s->n_history && wants_history(s, c->in.text))) {
+        if ((s->dirty && v.may_end) || (s->n_told < s->n_history && state_wants_history(s, c->in.text))) {
                 session_ask(s);
                 return;
         }
@@ -540,50 +372,6 @@ void session_cancel(struct session *s, struct command *command, enum hutch_kill_
 
 /* ---- the whole ---- */
 
-/* Below init in the tree of processes, which is the whole box. The shell may have children that it has yet to reap. */
-static size_t list_below(pid_t parent, pid_t shell, unsigned depth, struct buf *ret) {
-        _cleanup_(freep) char *list = NULL;
-        char path[64], *next;
-        size_t n = 0;
-
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
-        if (depth > 64 || read_whole_file(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
-                return 0;
-        next = list;
-        for (char *word; (word = strsep(&next, " \n"));) {
-                _cleanup_(freep) char *stat = NULL;
-                pid_t pid = atoi(word);
-                const char *end;
-
-                snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-                if (pid <= 0 || read_whole_file(AT_FDCWD, path, 4096, &stat, NULL) < 0 || !(end = strrchr(stat, ')')))
-                        continue;
-                if (pid != shell && end[1] == ' ' && end[2] != 'Z') {
-                        buf_printf(ret, "%.*s\n", (int) (end - stat) + 1, stat);
-                        n++;
-                }
-                n += list_below(pid, shell, depth + 1, ret);
-        }
-        return n;
-}
-
-size_t session_list_others(const struct session *s, struct buf *ret) {
-        return list_below(run_init(s->box), s->pid, 0, ret);
-}
-
-void session_signal_others(struct session *s, int sig) {
-        run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
-}
-
-void session_freeze(struct session *s, bool on) {
-        s->frozen = on;
-        run_order(s->box, ORDER_FREEZE, on, NULL, 0);
-        if (on)
-                timer_clear(s->loop, &s->ask);
-        else if (s->asking)
-                timer_set(s->loop, &s->ask, ASK_MOST_MS);
-}
-
 const struct buf *session_late_output(const struct session *s) {
         return &s->late;
 }
@@ -618,9 +406,8 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                               .channel = {.dir = -1},
                               .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
-        s->idle = (struct timer){.fire = on_idle, .data = s};
+        state_init(s);
         s->revive = (struct timer){.fire = on_revive, .data = s};
-        s->ask = (struct timer){.fire = on_ask, .data = s};
         probe_init(s);
         if (input->state) {
                 s->state = strndup(input->state, input->state_len);
