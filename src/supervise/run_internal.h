@@ -1,0 +1,46 @@
+/* What the files of a run share. */
+#pragma once
+
+#include "../limit/meter.h"
+#include "budget.h"
+#include "pump.h"
+#include "run.h"
+
+struct tap { /* which stream of which run a pump's hook is called for */
+        struct run *run;
+        int stream;
+};
+
+struct run {
+        struct loop *loop;
+        struct run_input in;
+        struct launched box;
+        struct watch *on_control, *on_end, *on_meter;
+        struct timer deadline, grace, check, force;
+        struct group *group;
+        struct meter *meter; /* of layers on disk, where they have a limit */
+        struct pump *pumps[3];
+        struct pump *screen, *keys; /* of the box's terminal: to the person, from the person */
+        struct winsize size;
+        bool resized;
+        int master;      /* of the box's terminal, -1: none */
+        bool floor;      /* what is typed goes to it */
+        bool foreground; /* and the target may read it */
+        struct tap taps[3];
+        struct budget budget;
+        uint64_t began_us;
+        bool told, reaped, over, failed;
+        int status; /* the target's wait status */
+        struct init_message message;
+        enum hutch_kill_reason reason;
+        struct outcome outcome;
+};
+
+void run_check_over(struct run *run);
+void run_end_by_limit(struct run *run, enum hutch_kill_reason reason);
+void run_give_up(struct run *run); /* the outcome has the error */
+
+/* Streams: the box's end and ours of each, then what carries it. */
+int run_open_stream(struct run *run, int stream, int *ret_box, int *ret_own, struct hutch_error *err);
+int run_start_pump(struct run *run, int stream, int own, struct hutch_error *err); /* takes own */
+void run_start_screen(struct run *run, int master);                                /* takes master */
