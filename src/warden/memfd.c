@@ -48,3 +48,18 @@ int memfd_plan(int fd, struct plan **ret) {
         memfd_unmap(data, len);
         return r;
 }
+
+int memfd_streams(const uint32_t modes[3], const int fds[3], struct run_stream ret[3], struct hutch_error *err) {
+        void *data = NULL;
+        int r;
+
+        for (int i = 0; i < 3; i++)
+                ret[i] = (struct run_stream){.mode = modes[i], .fd = fds[i]};
+        if (modes[0] != HUTCH_STREAM_DATA)
+                return 0;
+        r = memfd_map(fds[0], &data, &ret[0].len);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s", errno_text(-r));
+        ret[0].data = data;
+        return 0;
+}

@@ -117,17 +117,11 @@ static int start_run(struct client *c, const struct warden_run *request, struct 
                                   .user = c};
         int r;
 
-        for (int i = 0; i < 3; i++) {
-                input.streams[i] = (struct run_stream){.mode = request->modes[i], .fd = c->fds[i]};
-                if (request->modes[i] == HUTCH_STREAM_DATA) {
-                        r = memfd_map(c->fds[i], &c->stdin_data, &c->stdin_len);
-                        if (r < 0)
-                                return error_set(err, HUTCH_E_IO, r, "cannot read the data for stdin: %s",
-                                                 errno_text(-r));
-                        input.streams[i].data = c->stdin_data;
-                        input.streams[i].len = c->stdin_len;
-                }
-        }
+        r = memfd_streams(request->modes, c->fds, input.streams, err);
+        if (r < 0)
+                return r;
+        c->stdin_data = (void *) input.streams[0].data;
+        c->stdin_len = input.streams[0].len;
         return run_start(w->loop, &input, &c->run, err);
 }
 
