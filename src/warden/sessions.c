@@ -332,12 +332,17 @@ static void on_caller(void *data, uint32_t events) {
 
 void sessions_command(struct sessions *all, const struct warden_command *request, size_t len, int fds[8]) {
         struct caller *c = calloc(1, sizeof(*c));
+        struct hutch_error err;
+        int r;
 
         if (!c)
                 return;
         *c = (struct caller){.all = all, .next = all->callers, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
         fd_set_nonblocking(c->socket);
-        if (loop_watch(all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket) < 0) {
+        r = loop_watch(all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket);
+        if (r < 0) {
+                error_set(&err, HUTCH_E_INTERNAL, r, "cannot watch a socket: %s", errno_text(-r));
+                send_error(c->socket, &err);
                 caller_free(c);
                 return;
         }
