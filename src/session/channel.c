@@ -132,6 +132,14 @@ int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd) {
         return r < 0 ? r : open_fifo(c, name, O_RDWR, ret_fd);
 }
 
+void channel_visit_stdin(struct channel *c, unsigned number) {
+        _cleanup_(closep) int fd = -1;
+        char name[32];
+
+        snprintf(name, sizeof(name), "%u.0", number);
+        open_fifo(c, name, O_WRONLY, &fd);
+}
+
 void channel_remove_stdin(struct channel *c, unsigned number) {
         char name[32];
 

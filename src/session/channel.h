@@ -35,4 +35,5 @@ int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);
 
 /* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd);
+void channel_visit_stdin(struct channel *c, unsigned number); /* lets go on who waits for somebody to write there */
 void channel_remove_stdin(struct channel *c, unsigned number);

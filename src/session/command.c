@@ -19,6 +19,7 @@ static const struct {
 
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
+#define REVISIT_MS 50
 #define FETCH_MOST 16384 /* more than anything that a text of that length can print */
 #define KILLS 60         /* a shell loop that starts jobs again and again is met between two of them */
 
@@ -115,6 +116,15 @@ static int open_output(struct command *c, int stream) {
         return pump_new(c->s->loop, &input, &c->pumps[stream]);
 }
 
+/* Who opens /dev/stdin when all was written and the writing end is closed would wait for another writer for ever. */
+static void on_revisit(void *data) {
+        struct command *c = data;
+
+        if (pump_is_done(c->pumps[0]))
+                channel_visit_stdin(&c->s->channel, (unsigned) c->stdin_number);
+        timer_set(c->s->loop, &c->revisit, REVISIT_MS);
+}
+
 /* The shell has opened its stdin: from here on the end of what is written is its end. */
 void command_stdin_is_open(struct command *c) {
         const struct run_stream *s = &c->in.streams[0];
@@ -135,6 +145,8 @@ void command_stdin_is_open(struct command *c) {
                 closep(&input.from_fd);
                 closep(&input.to_fd);
         }
+        c->revisit = (struct timer){.fire = on_revisit, .data = c};
+        timer_set(c->s->loop, &c->revisit, REVISIT_MS);
 }
 
 /* ---- the beginning ---- */
@@ -283,6 +295,7 @@ void command_answer(struct command *c, int status) {
         c->s->last_status = status;
         timer_clear(c->s->loop, &c->deadline);
         timer_clear(c->s->loop, &c->press);
+        timer_clear(c->s->loop, &c->revisit);
         if (c->outcome.error.code == HUTCH_OK)
                 c->outcome.exit_code = exit_code_of(c, status);
         pump_free(take_ptr(c->pumps[0]));
@@ -330,6 +343,7 @@ void command_free(struct command *c) {
         timer_clear(c->s->loop, &c->deadline);
         timer_clear(c->s->loop, &c->press);
         timer_clear(c->s->loop, &c->settle);
+        timer_clear(c->s->loop, &c->revisit);
         for (int i = 0; i < 3; i++)
                 pump_free(c->pumps[i]);
         closep(&c->out[0]);

@@ -23,7 +23,7 @@ struct command { /* one run */
         long stdin_number;
         int stdin_fd;
         struct budget budget;
-        struct timer deadline, press, settle;
+        struct timer deadline, press, settle, revisit;
         unsigned pressure;
         uint64_t began_us;
         enum hutch_kill_reason reason;

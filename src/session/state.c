@@ -5,6 +5,7 @@
 
 #include "../base/macro.h"
 
+#define HISTORY_TEXT_MOST 16384
 #define IDLE_MS 3        /* a shell that was let be so long is asked for its state */
 #define TELL_MS 300      /* and, if that is known, told the texts that were run */
 #define ASK_MOST_MS 5000 /* a shell that does not tell its state in this time never will */
@@ -34,6 +35,7 @@ bool state_wants_history(const struct session *s, const char *text) {
         return s->kind->answers != 9 && (strstr(text, "history") || strstr(text, "fc"));
 }
 
+/* Of a long text the beginning: bash takes seconds to read a megabyte of quotes. */
 void session_remember(struct session *s, const char *text) {
         if (startswith(text, "__hutch_")) /* ours */
                 return;
@@ -43,7 +45,7 @@ void session_remember(struct session *s, const char *text) {
                 s->n_history--;
                 s->n_told -= s->n_told > 0;
         }
-        s->history[s->n_history] = strdup(text);
+        s->history[s->n_history] = strndup(text, HISTORY_TEXT_MOST);
         s->n_history += s->history[s->n_history] != NULL;
 }
 

@@ -179,12 +179,22 @@ exec >/tmp/out                                     | echo seen                  
         local text
         text=": '$(head -c 100000 /dev/zero | tr '\0' x)'; echo long"
         expect long "$(sh_ a "$text")" long
+        seq -f 'n=%.0f' 150000 >"$T/script"
+        echo 'f() { echo "f:$n"; }' >>"$T/script"
+        [ "$(stat -c %s "$T/script")" -gt 1000000 ] || differs "the script is short"
+        ends 0 sh_ a '. /dev/stdin' --stdin "$T/script"
+        expect "a megabyte, by stdin" "$(sh_ a f)" f:150000
+        # shellcheck disable=SC2046
+        expect "a megabyte of words" "$(hutch session run a -- printf '%s\n' $(seq -f %012.0f 70000) | tail -1)" 000000070000
         expect here "$(sh_ a $'cat <<E\none\ntwo\nE\necho three' | tr '\n' ' ')" "one two three "
         ends 2 sh_ a 'echo "'
         expect "after a quote" "$(sh_ a 'echo on')" on
         sh_ a 'echo $(echo (' 2>/dev/null && differs "an open parenthesis ended well"
         expect "after an open parenthesis" "$(sh_ a 'echo on')" on
         expect bytes "$(sh_ a $'printf %s \xff\xfe | od -An -tx1')" " ff fe"
+        expect "NUL bytes in and out" "$(printf 'a\0b' | sh_ a 'od -An -tx1; printf "x\0y"' | od -An -c | tr -s ' \n' ' ')" ' 6 1 0 0 6 2 \n x \0 y '
+        printf 'echo one\0two\n' | sh_ a '. /dev/stdin' >/dev/null 2>&1 || true
+        expect "after a text with a NUL byte" "$(sh_ a 'echo on')" on
         expect "it prints what an answer looks like" "$(sh_ a "printf 'R99 7\\0'; echo; false || echo on" | tail -1)" on
         agree
 }

@@ -24,6 +24,12 @@ static void texts(hutch_context *context) {
         ok(r->exit_code == 0 && atol(r->output[1]) > MEGABYTES - 60, "a text of 300,000 lines");
         hutch_result_free(r);
         hutch_result_free(run_text(box, "unset x"));
+        n = (size_t) sprintf(big, "quoted=1; :");
+        while (n < MEGABYTES / 4)
+                n += (size_t) sprintf(big + n, " 'a'");
+        hutch_result_free(run_text(box, big));
+        says(box, "echo $quoted; history | grep -c '^ *[0-9]* *quoted=1; : .a. .a.'", "1\n1\n",
+             "a megabyte of quotes, which the history cuts");
         says(box, "echo \xff\xfe; v=\xc3; echo ${v@Q}", "\xff\xfe\n$'\\303'\n", "a text that is no UTF-8");
         says(box, "echo -n a; printf '\\0'; echo b", "a", "output with a NUL is kept");
         r = run_text(box, "printf 'a\\0b'");
@@ -111,6 +117,10 @@ static void inputs(hutch_context *context) {
         request.stdin_len = 13;
         r = run_request(box, &request);
         is(r->output[1], "got first\n", "a builtin reads the run's stdin");
+        hutch_result_free(r);
+        request.command = "sleep 0.3; cat /dev/stdin; echo end; . /dev/stdin; cat </dev/stdin";
+        r = run_request(box, &request);
+        is(r->output[1], "first\nsecond\nend\n", "stdin can be opened by its name, also after its end");
         hutch_result_free(r);
         says(box, "read -r line; echo \"got $line\"; cat", "got \n", "the next run does not get the rest of it");
         request.command = "true";
