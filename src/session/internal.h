@@ -56,7 +56,7 @@ struct session {
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
-        bool shell_runs, opened, over, frozen;
+        bool shell_runs, opened, over;
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */
@@ -83,6 +83,11 @@ struct session {
         struct watch *on_attach_answers;
         struct timer hang_up;
         struct buf attach_heard;
+
+        void (*held)(void *user, int r); /* somebody has everything stand still */
+        void *held_user;
+        bool hold_ordered;
+        unsigned hold_answers; /* that init owes */
 
         char *history[HISTORY_MOST];
         size_t n_history, n_told; /* of them the shell knows so many */
@@ -124,5 +129,9 @@ void attach_ended(struct session *s, int status);
 void attach_free(struct session *s);
 void session_take_state(struct session *s, const char *dump, size_t len);
 void session_put_history(struct session *s, struct buf *text, size_t from);
+
+void hold_answered(struct session *s, int r); /* by init */
+void hold_order(struct session *s);           /* nothing runs any more */
+void hold_broken(struct session *s);          /* what stood still is gone */
 
 void late_free_all(struct session *s);

@@ -301,6 +301,7 @@ static void shell_gone(struct session *s, int status) {
         struct command *c = s->now;
         bool known;
 
+        hold_broken(s);
         listen_to(s, READS_AT_LAST);
         known = !s->dirty;
         forget_shell(s);
@@ -347,6 +348,9 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         case INIT_DETACHED:
                 attach_ended(s, message->value);
                 break;
+        case INIT_HELD:
+                hold_answered(s, message->value);
+                break;
         default:
                 closep(&fd);
         }
@@ -358,7 +362,7 @@ static void on_message(void *user, const struct init_message *message, int fd) {
 static void on_stopped(void *user, int signal _unused_) {
         struct session *s = user;
 
-        if (!s->frozen)
+        if (!s->held)
                 run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
@@ -398,6 +402,7 @@ static void on_revive(void *data) {
         struct outcome failed = {.exit_code = 125};
 
         run_free(take_ptr(s->box));
+        s->hold_answers = 0;
         late_free_all(s);
         channel_done(&s->channel);
         s->channel = (struct channel){.dir = -1};
@@ -422,6 +427,7 @@ static void on_box_done(void *user, struct run *box) {
         revive = revive && s->failures <= 2 * FAILURES_MOST;
 
         s->over = !revive;
+        hold_broken(s);
         listen_to(s, READS_AT_LAST);
         forget_shell(s);
         attach_ended(s, 0);
@@ -445,7 +451,8 @@ void session_next(struct session *s) {
         struct verdict v;
 
         timer_clear(s->loop, &s->idle);
-        if (s->now || s->asking || !s->shell_runs || s->over || s->attach == ATTACH_ON)
+        hold_order(s);
+        if (s->now || s->asking || !s->shell_runs || s->over || s->held || s->attach == ATTACH_ON)
                 return;
         if (s->attach == ATTACH_WANTED) {
                 if (s->dirty || !s->state)
@@ -563,15 +570,6 @@ size_t session_list_others(const struct session *s, struct buf *ret) {
 
 void session_signal_others(struct session *s, int sig) {
         run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
-}
-
-void session_freeze(struct session *s, bool on) {
-        s->frozen = on;
-        run_order(s->box, ORDER_FREEZE, on, NULL, 0);
-        if (on)
-                timer_clear(s->loop, &s->ask);
-        else if (s->asking)
-                timer_set(s->loop, &s->ask, ASK_MOST_MS);
 }
 
 const struct buf *session_late_output(const struct session *s) {
