@@ -25,7 +25,7 @@ struct cli {
         const char *env[64];    /* NAME=VALUE for one run */
         size_t n_env;           /* may be more than there is room for */
         const char *box_option; /* the last one that shapes a box, beside those that a run may have too */
-        bool discard, stop;
+        bool discard, stop, copy;
         const char *session; /* which one to snapshot, restore or fork */
         const char *remove;  /* of snapshots */
         bool list;

@@ -47,6 +47,7 @@ static int check_options(const struct cli *cli) {
                 {"discard", "session", cli->discard},
                 {"session", "snapshot restore fork export", cli->session != NULL},
                 {"stop", "snapshot fork", cli->stop},
+                {"copy", "snapshot fork", cli->copy},
         };
 
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)

@@ -22,6 +22,7 @@ enum own {
         OWN_DISCARD,
         OWN_SESSION,
         OWN_STOP,
+        OWN_COPY,
         OWN_LIST,
         OWN_REMOVE,
         OWN_MAX_SIZE,
@@ -55,6 +56,7 @@ static const struct {
         {"discard", 0, NULL, OWN_DISCARD},
         {"session", 0, "NAME", OWN_SESSION},
         {"stop", 0, NULL, OWN_STOP},
+        {"copy", 0, NULL, OWN_COPY},
 };
 
 static const char *const verbs[] = {"run",   "explain", "doctor",   "shell",   "session", "boxes",  "diff",
@@ -129,6 +131,9 @@ static void apply_own(struct cli *cli, enum own what, const char *value) {
                 break;
         case OWN_STOP:
                 cli->stop = true;
+                break;
+        case OWN_COPY:
+                cli->copy = true;
                 break;
         case OWN_DISCARD:
                 cli->discard = true;

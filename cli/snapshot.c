@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct opened {
         hutch_context *context;
@@ -72,11 +73,25 @@ static int drop(const struct cli *cli) {
         return r < 0 ? fail(cli, &err) : 0;
 }
 
+/* Copying takes time and place, unlike all else here. */
+static void tell_cost(const struct cli *cli, uint64_t bytes, const struct timespec *began) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        cli_complain("%s: copied %.1f MB in %.0f ms", cli->verb, (double) bytes / 1e6,
+                     (double) (now.tv_sec - began->tv_sec) * 1e3 + (double) (now.tv_nsec - began->tv_nsec) / 1e6);
+}
+
 /* A name that cannot be had is not found out after the fact: nothing is left then. */
 static int take(const struct cli *cli, struct opened *o, hutch_error *err) {
         hutch_snapshot *snapshot = NULL;
-        int r = hutch_box_snapshot(o->box, &snapshot, err);
+        struct timespec began;
+        uint64_t bytes = 0;
+        int r;
 
+        clock_gettime(CLOCK_MONOTONIC, &began);
+        r = cli->copy ? hutch_box_snapshot_copy(o->box, &snapshot, &bytes, err)
+                      : hutch_box_snapshot(o->box, &snapshot, err);
         if (r >= 0 && cli->paths) {
                 r = hutch_snapshot_set_name(snapshot, cli->paths[0], err);
                 if (r < 0)
@@ -84,8 +99,20 @@ static int take(const struct cli *cli, struct opened *o, hutch_error *err) {
         }
         if (r >= 0)
                 puts(hutch_snapshot_id(snapshot));
+        if (r >= 0 && cli->copy)
+                tell_cost(cli, bytes, &began);
         hutch_snapshot_free(snapshot);
         return r;
+}
+
+static bool check_copy(const struct cli *cli) {
+        if (cli->copy && (cli->stop || !cli->session)) {
+                cli_complain(
+                        "%s: --copy is for a session (--session) in which something goes on running, without --stop",
+                        cli->verb);
+                return false;
+        }
+        return true;
 }
 
 int cli_snapshot(struct cli *cli) {
@@ -93,6 +120,8 @@ int cli_snapshot(struct cli *cli) {
         hutch_error err = {0};
         int r;
 
+        if (!check_copy(cli))
+                return EXIT_HUTCH;
         if (cli->list || cli->remove) {
                 if (cli->paths || cli->box || (cli->list && cli->remove)) {
                         cli_complain("snapshot: --list and --remove stand alone");
@@ -150,7 +179,12 @@ int cli_fork(struct cli *cli) {
         struct opened o = {0};
         hutch_box *twin = NULL;
         hutch_error err = {0};
+        struct timespec began;
+        uint64_t bytes = 0;
         int r;
+
+        if (!check_copy(cli))
+                return EXIT_HUTCH;
 
         if (cli->session ? !cli->paths || cli->paths[1] : cli->paths != NULL) {
                 cli_complain("fork: %s", cli->session ? "takes one name, of the new session"
@@ -158,12 +192,15 @@ int cli_fork(struct cli *cli) {
                 return EXIT_HUTCH;
         }
         r = open_box(cli, cli->box ? cli->box : "", &o, &err);
+        clock_gettime(CLOCK_MONOTONIC, &began);
         if (r >= 0)
-                r = hutch_box_fork(o.box, &twin, &err);
+                r = cli->copy ? hutch_box_fork_copy(o.box, &twin, &bytes, &err) : hutch_box_fork(o.box, &twin, &err);
         if (r >= 0 && cli->session)
                 r = hutch_box_set_name(twin, cli->paths[0], 0, &err);
         else if (r >= 0)
                 r = tell_id(twin);
+        if (r >= 0 && cli->copy)
+                tell_cost(cli, bytes, &began);
         hutch_box_close(twin);
         close_box(&o);
         return r < 0 ? fail(cli, &err) : 0;

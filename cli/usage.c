@@ -51,6 +51,7 @@ void cli_usage(FILE *to) {
         put(to, 0, "idle-timeout", "D", "session start: end it when nobody used it for so long");
         put(to, 0, "session", "NAME", "snapshot, restore, fork: of a session instead of a box");
         put(to, 0, "stop", NULL, "snapshot, fork: end what runs beside the session's shell first");
+        put(to, 0, "copy", NULL, "snapshot, fork: copy the session's files while what runs stands still");
         put(to, 0, "discard", NULL, "session stop: drop what it changed");
         put(to, 0, "list", NULL, "snapshot: list all of them");
         put(to, 0, "remove", "SNAPSHOT", "snapshot: remove one, by name or id");

@@ -104,6 +104,7 @@ complete -c hutch -n '__fish_hutch_at apply' -l force -d 'also protected names a
 complete -c hutch -n '__fish_hutch_at discard' -l older-than -x -d 'all boxes older than this'
 complete -c hutch -n '__fish_hutch_at snapshot restore fork export' -l session -x -a "(hutch session list 2>/dev/null | tail -n +2 | string match -rg '^(\S+)')" -d 'of a session'
 complete -c hutch -n '__fish_hutch_at snapshot fork' -l stop -d 'end what runs beside its shell first'
+complete -c hutch -n '__fish_hutch_at snapshot fork' -l copy -d 'copy its files while what runs stands still'
 complete -c hutch -n '__fish_hutch_at import' -s d -l dir -x -a '(__fish_complete_directories)' -d 'whose changes they are to be'
 complete -c hutch -n '__fish_hutch_at import' -l max-size -x -d 'at most so much'
 complete -c hutch -n '__fish_hutch_at import' -l max-entries -x -d 'at most so many files'

@@ -308,7 +308,7 @@ HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error
 HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
 /* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while
- * something does. */
+ * something does, unless its files are copied. */
 HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);
 
 /* Gives a name to a session that has a context of its own and no name yet, e.g. a fork. */
@@ -338,19 +338,29 @@ HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hu
 
 /* ---- snapshots: the state of a box's copy-on-write folders ----
  *
- * None of these depends on how much a box has changed: what it wrote is set aside as a layer that is never written to
- * again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the box. */
+ * None of these but the copies depends on how much a box has changed: what it wrote is set aside as a layer that is
+ * never written to again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the
+ * box. */
 
 typedef struct hutch_snapshot hutch_snapshot;
 
 /* The state that the box has now. A snapshot is kept until it is removed, whatever becomes of the box. */
 HUTCH_EXPORT int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err);
 
+/* The same for a session in which something runs beside the shell: nothing of it is ended. Everything in the box is
+ * stopped while its files are copied, and then goes on; so this one takes the longer the more the box has changed.
+ * *ret_bytes (may be NULL): what was written to the disk, which is little where the file system can share what files
+ * hold. */
+HUTCH_EXPORT int hutch_box_snapshot_copy(hutch_box *box, hutch_snapshot **ret, uint64_t *ret_bytes, hutch_error *err);
+
 /* Gives the box the state of a snapshot; what it changed since is gone. */
 HUTCH_EXPORT int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err);
 
 /* Another box of the same policy, which begins with the state that this one has now; closed with hutch_box_close(). */
 HUTCH_EXPORT int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err);
+
+/* The same for a session in which something runs, in the way of hutch_box_snapshot_copy(). */
+HUTCH_EXPORT int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *ret_bytes, hutch_error *err);
 
 /* Under which the box's changes are kept; freed with free(). NULL where it has none. */
 HUTCH_EXPORT char *hutch_box_id(hutch_box *box);

@@ -63,9 +63,20 @@ void session_box_close(hutch_box *box);
  * time: what cannot be told then is left out. */
 int session_box_track(hutch_box *box, struct hutch_error *err);
 int session_box_tracked(hutch_box *box, struct tracked *tracked, int r);
+/* Everything in the session stands still until *ret_socket is closed. */
+int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, struct hutch_error *err);
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
                      struct hutch_error *err);
+/* Snapshots of them. `root` is the folder of all boxes; the copies leave everything running. */
+struct layer_snapshot;
+int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err);
+int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
+int session_box_fork(hutch_box *box, hutch_box **ret, struct hutch_error *err);
+int session_box_copy(hutch_box *box, const char *root, struct client_state *known, struct layer_snapshot **ret,
+                     uint64_t *ret_bytes, struct hutch_error *err);
+int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uint64_t *ret_bytes,
+                          struct hutch_error *err);
 int session_box_pause(hutch_box *box, struct hutch_error *err);
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);

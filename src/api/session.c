@@ -389,6 +389,10 @@ int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_err
         return warden_client_state(box->warden, box->session_id, ret, err);
 }
 
+int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, struct hutch_error *err) {
+        return warden_client_hold(box->warden, box->session_id, ret, ret_socket, err);
+}
+
 #define JOBS_GRACE_MS 1000
 
 int hutch_box_end_jobs(hutch_box *box, hutch_error *err) {

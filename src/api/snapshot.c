@@ -1,12 +1,9 @@
 /* Snapshots and forks: the public face of src/layer's. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 
-#include "../base/io.h"
 #include "../base/strv.h"
 #include "../layer/snapshot.h"
-#include "../session/shell.h"
 #include "api.h"
 
 extern char **environ;
@@ -56,143 +53,13 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         return layers_prepare(box, plan, err);
 }
 
-/* ---- of sessions: ended, its files taken, and started again with its state; all of it in a few milliseconds ---- */
-
-/* A process in the background writes to files that are about to be frozen. */
-static int know_state(hutch_box *box, bool alone, struct client_state *ret, struct hutch_error *err) {
-        int r = session_box_state(box, ret, err);
-
-        if (r < 0 || !alone || ret->others == 0)
-                return r;
-        for (char *c = ret->names; *c; c++)
-                if (*c == '\n')
-                        *c = c[1] ? ',' : 0;
-        return error_set(err, HUTCH_E_IO, EBUSY,
-                         "%zu process%s beside the session's shell: %s: end them first (--stop does)", ret->others,
-                         ret->others == 1 ? " runs" : "es run", ret->names);
-}
-
-/* Secrets stay behind. */
-static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const struct client_state *known,
-                     struct hutch_error *err) {
-        _cleanup_(buf_done) struct buf text = {0};
-
-        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
-        return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
-}
-
-/* Goes on with that state. A failure before counts for more than one now. */
-static int resume_session(hutch_box *box, const char *state, size_t len, int r, struct hutch_error *err) {
-        struct hutch_error later;
-        int resumed = session_box_resume(box, state, len, r < 0 ? &later : err);
-
-        return r < 0 ? r : resumed;
-}
-
-/* Ends the session for the moment; what it is to go on with is in *ret. */
-static int pause_session(hutch_box *box, bool alone, const char *purpose, struct client_state *ret,
-                         struct hutch_error *err) {
-        int r = know_state(box, alone, ret, err);
-
-        if (r >= 0)
-                r = session_box_pause(box, err);
-        if (r < 0 || box->layers)
-                return r;
-        r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to %s",
-                      purpose);
-        return resume_session(box, ret->state, ret->state_len, r, err);
-}
-
-static int snapshot_session(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        int r = pause_session(box, true, "snapshot", &known, err);
-
-        if (r < 0)
-                return r;
-        r = snapshot_make(box->layers, NULL, ret, err);
-        if (r >= 0)
-                r = put_shell(box, *ret, &known, err);
-        return resume_session(box, known.state, known.state_len, r, err);
-}
-
-/* Back to how the session was when the snapshot was made; if that cannot be had it goes on as it is. */
-static int restore_session(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        _cleanup_(freep) char *shell = NULL;
-        size_t len = 0;
-        int r = snapshot_get_shell(snapshot, &shell, &len, err);
-
-        if (r >= 0)
-                r = pause_session(box, false, "restore", &known, err);
-        if (r < 0)
-                return r;
-        r = snapshot_restore(box->layers, snapshot, err);
-        return r < 0 ? resume_session(box, known.state, known.state_len, r, err)
-                     : resume_session(box, shell, len, r, err);
-}
-
-static int fork_session(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        _cleanup_(layer_freep) struct layer_box *layers = NULL;
-        int r = pause_session(box, true, "fork", &known, err);
-
-        if (r < 0)
-                return r;
-        r = snapshot_fork(box->layers, &layers, err);
-        r = resume_session(box, known.state, known.state_len, r, err);
-        return r < 0 ? r : session_box_twin(box, take_ptr(layers), known.state, known.state_len, ret, err);
-}
-
-/* The review takes the layers over for the time. */
-static int export_layers(hutch_box *box, const struct client_state *known, const char *file, uint64_t *ret_left_out,
-                         struct hutch_error *err) {
-        _cleanup_(buf_done) struct buf text = {0};
-        _cleanup_(freep) char *root = NULL, *id = strdup(box->layers->meta.id);
-        _cleanup_(closep) int fd = -1;
-        struct hutch_error later;
-        hutch_review *review;
-        int r;
-
-        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
-        fd = openat(box->layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        r = !id || text.oom ? -ENOMEM : fd < 0 ? -errno : write_all(fd, text.data, text.len);
-        if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r));
-        layers_free(box);
-        r = hutch_review_open(id, NULL, &review, err);
-        if (r >= 0) {
-                r = hutch_review_export(review, file, ret_left_out, err);
-                hutch_review_close(review);
-        }
-        if (layer_root(environ, &root, &later) >= 0 && layer_open(root, id, &box->layers, r < 0 ? &later : err) >= 0)
-                unlinkat(box->layers->fd, "shell", 0);
-        return r;
-}
-
-int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        hutch_box *box;
-        int r = hutch_box_attach(name, &box, err);
-
-        if (r < 0)
-                return r;
-        pthread_mutex_lock(&box->queue);
-        r = pause_session(box, true, "export", &known, err);
-        if (r >= 0)
-                r = resume_session(box, known.state, known.state_len,
-                                   export_layers(box, &known, file, ret_left_out, err), err);
-        pthread_mutex_unlock(&box->queue);
-        hutch_box_close(box);
-        return r;
-}
-
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {
         struct layer_snapshot *layers = NULL;
         int r;
 
         pthread_mutex_lock(&box->queue);
         if (box->session)
-                r = snapshot_session(box, &layers, err);
+                r = session_box_snapshot(box, &layers, err);
         else {
                 r = need_layers(box, err);
                 if (r >= 0)
@@ -213,13 +80,39 @@ int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_erro
         pthread_mutex_lock(&box->queue);
         r = layer_root(environ, &root, err);
         if (r >= 0 && box->session)
-                r = restore_session(box, snapshot->layers, err);
+                r = session_box_restore(box, snapshot->layers, err);
         else if (r >= 0)
                 r = box->layers ? snapshot_restore(box->layers, snapshot->layers, err)
                                 : snapshot_unfold(root, snapshot->layers, &box->layers, err);
         pthread_mutex_unlock(&box->queue);
         if (r < 0)
                 error_stage(err, "snapshot");
+        return r;
+}
+
+int hutch_box_snapshot_copy(hutch_box *box, hutch_snapshot **ret, uint64_t *ret_bytes, hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state known = {0};
+        _cleanup_(freep) char *root = NULL;
+        struct layer_snapshot *layers = NULL;
+        struct review_copied cost = {0};
+        int r;
+
+        pthread_mutex_lock(&box->queue);
+        r = layer_root(environ, &root, err);
+        if (r >= 0 && box->session)
+                r = session_box_copy(box, root, &known, &layers, &cost.bytes, err);
+        else if (r >= 0) {
+                r = need_layers(box, err);
+                if (r >= 0)
+                        r = snapshot_copy(box->layers, &layers, &cost, err);
+        }
+        pthread_mutex_unlock(&box->queue);
+        if (r >= 0)
+                r = wrap(layers, ret, err);
+        if (r < 0)
+                error_stage(err, "snapshot");
+        else if (ret_bytes)
+                *ret_bytes = cost.bytes;
         return r;
 }
 
@@ -237,7 +130,7 @@ int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err) {
 
         pthread_mutex_lock(&box->queue);
         if (box->session)
-                r = fork_session(box, &twin, err);
+                r = session_box_fork(box, &twin, err);
         else {
                 r = open_twin(box, &twin, err);
                 if (r >= 0 && box->layers)
@@ -250,6 +143,29 @@ int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err) {
                 return r;
         }
         *ret = twin;
+        return 0;
+}
+
+int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *ret_bytes, hutch_error *err) {
+        _cleanup_(freep) char *root = NULL;
+        hutch_box *twin = NULL;
+        uint64_t bytes = 0;
+        int r;
+
+        if (!box->session)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: nothing runs in it");
+        pthread_mutex_lock(&box->queue);
+        r = layer_root(environ, &root, err);
+        if (r >= 0)
+                r = session_box_fork_copy(box, root, &twin, &bytes, err);
+        pthread_mutex_unlock(&box->queue);
+        if (r < 0) {
+                error_stage(err, "snapshot");
+                return r;
+        }
+        *ret = twin;
+        if (ret_bytes)
+                *ret_bytes = bytes;
         return 0;
 }
 

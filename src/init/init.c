@@ -4,6 +4,7 @@
  * /proc/1/mem, no /proc/1/fd), it lies outside the target's Landlock domain, and as pid 1 it gets no signal that it
  * does not wait for. */
 #include "init.h"
+#include "hold.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -195,6 +196,7 @@ struct life {
         pid_t target; /* -1: a session without a shell for the moment */
         pid_t attached;
         uint64_t peak_memory;
+        struct hold hold;
 };
 
 static void tell(struct life *l, enum init_event event, int value) {
@@ -290,8 +292,11 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
         case ORDER_OTHERS:
                 shell_signal_others(target, message->value);
                 break;
-        case ORDER_FREEZE:
-                kill(-1, message->value ? SIGSTOP : SIGCONT);
+        case ORDER_HOLD:
+                if (message->value) /* signals to all: only where all is the box */
+                        tell(l, INIT_HELD, plan->isolated ? hold_begin(&l->hold) : -EOPNOTSUPP);
+                else
+                        hold_end(&l->hold);
                 break;
         case ORDER_FOREGROUND:
                 if (tcgetpgrp(l->terminal) == (message->value ? target : getpgrp()))

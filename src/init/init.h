@@ -42,6 +42,7 @@ enum init_event {
         INIT_SHELL,    /* a session's shell runs; with a pidfd of it */
         INIT_NO_SHELL, /* it ended, and the box did not; .value is the wait status */
         INIT_DETACHED, /* a shell at a terminal ended; the same */
+        INIT_HELD,     /* everything stands still; .value is 0, or -errno and nothing does */
         INIT_NOTICE,   /* .error.message is what a person should know */
 };
 
@@ -64,7 +65,7 @@ enum warden_order {
         ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
         ORDER_OTHERS,     /* what runs beside a session's shell gets signal .value */
-        ORDER_FREEZE,     /* .value: stop everything in the box, or let it go on */
+        ORDER_HOLD,       /* .value: stop everything in the box, which is answered by INIT_HELD, or let it go on */
 };
 
 enum interrupt {

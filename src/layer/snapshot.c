@@ -203,7 +203,7 @@ int snapshot_set_name(struct layer_snapshot *snapshot, const char *name, struct 
 }
 
 /* The references before the meta, which makes it a snapshot. */
-static int write_snapshot(const struct layer_box *box, const char *name, struct layer_snapshot *s) {
+static int begin_snapshot(const struct layer_box *box, const char *name, struct layer_snapshot *s) {
         _cleanup_(closep) int all = -1;
         int r = layer_meta_copy(&box->meta, &s->meta);
 
@@ -227,17 +227,29 @@ static int write_snapshot(const struct layer_box *box, const char *name, struct 
         s->fd = open_folder(all, s->meta.id);
         if (s->fd < 0 || flock(s->fd, LOCK_SH | LOCK_NB) < 0)
                 return -errno;
-        r = frozen_ref(s->state, s->meta.chain, s->meta.id);
-        return r < 0 ? r : layer_meta_write(s->fd, "meta", &s->meta);
+        return frozen_ref(s->state, s->meta.chain, s->meta.id);
+}
+
+static struct layer_snapshot *new_snapshot(void) {
+        struct layer_snapshot *s = calloc(1, sizeof(*s));
+
+        if (s)
+                s->fd = s->state = -1;
+        return s;
+}
+
+static int give_up(const struct layer_box *box, struct layer_snapshot *s, int r, struct hutch_error *err) {
+        if (s->fd >= 0)
+                snapshot_remove(s, NULL);
+        return error_set(err, HUTCH_E_IO, r, "cannot make a snapshot of box %s: %s", box->meta.id, errno_text(-r));
 }
 
 int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err) {
-        _cleanup_(snapshot_freep) struct layer_snapshot *s = calloc(1, sizeof(*s));
+        _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
         int r;
 
         if (!s)
                 return error_oom(err);
-        s->fd = s->state = -1;
         r = name ? check_name(box->state, box->meta.workspace, name, err) : 0;
         if (r >= 0)
                 r = stack_freeze(box, err);
@@ -245,13 +257,41 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
                 r = stack_compact(box, err);
         if (r < 0)
                 return r;
-        r = write_snapshot(box, name, s);
-        if (r < 0) {
-                if (s->fd >= 0)
+        r = begin_snapshot(box, name, s);
+        if (r >= 0)
+                r = layer_meta_write(s->fd, "meta", &s->meta);
+        if (r < 0)
+                return give_up(box, s, r, err);
+        *ret = take_ptr(s);
+        return 0;
+}
+
+/* What is copied counts as the snapshot's from the first moment on, however long it takes: nobody sweeps it. */
+int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct review_copied *cost,
+                  struct hutch_error *err) {
+        _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
+        _cleanup_(freep) char *id = NULL;
+        int r;
+
+        if (!s)
+                return error_oom(err);
+        r = begin_snapshot(box, NULL, s);
+        if (r >= 0)
+                r = frozen_new(s->state, s->meta.id, &id);
+        if (r >= 0)
+                r = strv_push(&s->meta.chain, id);
+        if (r >= 0)
+                r = layer_meta_write(s->fd, "meta.next", &s->meta);
+        if (r >= 0) {
+                r = stack_copy(box, id, cost, err);
+                if (r < 0) {
                         snapshot_remove(s, NULL);
-                return error_set(err, HUTCH_E_IO, r, "cannot make a snapshot of box %s: %s", box->meta.id,
-                                 errno_text(-r));
+                        return r;
+                }
+                r = renameat(s->fd, "meta.next", s->fd, "meta") < 0 ? -errno : 0;
         }
+        if (r < 0)
+                return give_up(box, s, r, err);
         *ret = take_ptr(s);
         return 0;
 }

@@ -1,4 +1,5 @@
-/* Several layers made one: of a chain that has become long, for a review, and to look at. See stack.h. */
+/* Layers made once more: several as one (of a chain that has become long, for a review, to look at), and a single one
+ * as it is. See stack.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -154,4 +155,28 @@ int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *e
         if (r < 0)
                 return stack_error(err, r, box, "open");
         return review_merge(uppers.fds, uppers.n, layer, "view", err);
+}
+
+static int copy_one(const struct layer_box *box, int target, size_t n, struct review_copied *cost,
+                    struct hutch_error *err) {
+        _cleanup_(closep) int layer = stack_open_layer(box, n), upper = -1, folder = -1;
+
+        upper = layer < 0 ? -1 : openat(layer, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (upper >= 0 && mkdirat(target, stack_number(n, "").text, 0700) == 0)
+                folder = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder < 0 || (linkat(layer, "base", folder, "base", 0) < 0 && errno != ENOENT))
+                return stack_error(err, layer < 0 ? layer : -errno, box, "copy");
+        return review_copy(upper, folder, "upper", cost, err);
+}
+
+int stack_copy(const struct layer_box *box, const char *id, struct review_copied *cost, struct hutch_error *err) {
+        _cleanup_(closep) int layers = openat(box->state, "layers", O_PATH | O_DIRECTORY | O_CLOEXEC), target = -1;
+        int r = 0;
+
+        target = layers < 0 ? -1 : openat(layers, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (target < 0)
+                return stack_error(err, -errno, box, "copy");
+        for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++)
+                r = copy_one(box, target, n, cost, err);
+        return r;
 }

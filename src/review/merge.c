@@ -11,16 +11,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "../base/io.h"
 #include "../base/strv.h"
-#include "review.h"
+#include "copy.h"
 #include "tree.h"
 #include "upper.h"
-
-#define ATTRIBUTE_MOST 65536
 
 /* A folder of one of the uppers. */
 struct source {
@@ -41,6 +38,7 @@ struct level {
 struct merge {
         struct level *levels;
         size_t n, room;
+        struct copier *copier; /* NULL: hard links */
 };
 
 static void level_done(struct level *l) {
@@ -96,45 +94,19 @@ static int gather(struct level *l) {
         return 0;
 }
 
-/* Every attribute of a folder but the marks that the merge makes itself. */
-static int copy_attributes(int from, int to) {
-        _cleanup_(freep) char *names = malloc(ATTRIBUTE_MOST), *value = malloc(ATTRIBUTE_MOST);
-        ssize_t n;
-
-        if (!names || !value)
-                return -ENOMEM;
-        n = flistxattr(from, names, ATTRIBUTE_MOST);
-        if (n < 0)
-                return errno == EOPNOTSUPP ? 0 : -errno;
-        for (char *name = names; name < names + n; name += strlen(name) + 1) {
-                ssize_t len;
-
-                if (streq(name, TREE_OPAQUE) || streq(name, UPPER_LOAN) ||
-                    (!startswith(name, "user.") && !startswith(name, "system.posix_acl_")))
-                        continue;
-                len = fgetxattr(from, name, value, ATTRIBUTE_MOST);
-                if (len >= 0 && fsetxattr(to, name, value, (size_t) len, 0) < 0 && errno != EOPNOTSUPP)
-                        return -errno;
-        }
-        return 0;
-}
-
 /* The folder is filled: it gets what it is to look like. */
 static int finish(struct level *l) {
         const struct stat *st = &l->sources[0].st;
         const struct timespec times[] = {st->st_atim, st->st_mtim};
-        struct stat now;
         int r = copy_attributes(l->sources[0].fd, l->dest);
 
         if (r < 0)
                 return r;
         if (l->opaque && fsetxattr(l->dest, TREE_OPAQUE, "y", 1, 0) < 0)
                 return -errno;
-        if (fstat(l->dest, &now) < 0)
-                return -errno;
-        if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) && fchown(l->dest, st->st_uid, st->st_gid) < 0 &&
-            geteuid() == 0)
-                return -errno;
+        r = copy_owner(l->dest, st);
+        if (r < 0)
+                return r;
         if (fchmod(l->dest, st->st_mode & 07777) < 0 || futimens(l->dest, times) < 0)
                 return -errno;
         return 0;
@@ -194,43 +166,15 @@ static int leave(struct merge *m) {
         return r < 0 ? r : finished;
 }
 
-/* A file with as many links as its file system lets it have. */
-static int copy_file(int dir, const char *name, int dest, const struct stat *st) {
-        const struct timespec times[] = {st->st_atim, st->st_mtim};
-        _cleanup_(closep) int from = upper_open_file(dir, name), to = -1;
-        int r;
+static int take_entry(struct merge *m, int dir, const char *name, int dest, const struct stat *st) {
+        struct copier other = {.links = -1};
 
-        if (from < 0)
-                return from;
-        to = openat(dest, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (to < 0)
-                return -errno;
-        for (;;) {
-                char block[65536];
-                ssize_t n = read(from, block, sizeof(block));
-
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                r = write_all(to, block, (size_t) n);
-                if (r < 0)
-                        return r;
-        }
-        r = copy_attributes(from, to);
-        if (r < 0)
-                return r;
-        return fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0 ? -errno : 0;
-}
-
-static int take_entry(int dir, const char *name, int dest, const struct stat *st) {
+        if (m->copier)
+                return copy_entry(m->copier, dir, name, dest, st);
         if (linkat(dir, name, dest, name, 0) == 0)
                 return 0;
-        if (errno != EMLINK)
-                return -errno;
-        if (tree_is_whiteout(st))
-                return mknodat(dest, name, S_IFCHR | 0600, makedev(0, 0)) < 0 ? -errno : 0;
-        return S_ISREG(st->st_mode) ? copy_file(dir, name, dest, st) : -EMLINK;
+        /* As many links as the file system lets it have. */
+        return errno == EMLINK ? copy_entry(&other, dir, name, dest, st) : -errno;
 }
 
 /* The uppers that have a share in the folder `name`, from the `first` on. Their parents are not closed yet. */
@@ -298,7 +242,7 @@ static int take(struct merge *m, const char *name) {
                 /* Where the host's folder is hidden there is nothing left to hide. */
                 if (l->opaque && tree_is_whiteout(&st))
                         return 0;
-                return take_entry(l->sources[i].fd, name, l->dest, &st);
+                return take_entry(m, l->sources[i].fd, name, l->dest, &st);
         }
         return 0;
 }
@@ -339,8 +283,8 @@ static int open_roots(const int *uppers, size_t n, struct level *ret) {
         return 0;
 }
 
-static int merge(const int *uppers, size_t n, int dir, const char *name) {
-        _cleanup_(merge_done) struct merge m = {0};
+static int merge(const int *uppers, size_t n, int dir, const char *name, struct copier *copier) {
+        _cleanup_(merge_done) struct merge m = {.copier = copier};
         struct level top = {.dest = -1};
         int r = open_roots(uppers, n, &top);
 
@@ -370,10 +314,32 @@ static int merge(const int *uppers, size_t n, int dir, const char *name) {
 }
 
 int review_merge(const int *uppers, size_t n, int dir, const char *name, struct hutch_error *err) {
-        int r = merge(uppers, n, dir, name);
+        int r = merge(uppers, n, dir, name, NULL);
 
         if (r >= 0)
                 return 0;
         (void) tree_remove(dir, name);
         return error_set(err, HUTCH_E_IO, r, "cannot merge the layers: %s", errno_text(-r));
+}
+
+#define LINKS "links"
+
+int review_copy(int upper, int dir, const char *name, struct review_copied *cost, struct hutch_error *err) {
+        struct copier copier = {.links = -1, .cost = *cost};
+        int r = tree_remove(dir, LINKS);
+
+        if (r >= 0 && mkdirat(dir, LINKS, 0700) < 0)
+                r = -errno;
+        if (r >= 0) {
+                copier.links = openat(dir, LINKS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = copier.links < 0 ? -errno : merge(&upper, 1, dir, name, &copier);
+        }
+        closep(&copier.links);
+        (void) tree_remove(dir, LINKS);
+        if (r >= 0) {
+                *cost = copier.cost;
+                return 0;
+        }
+        (void) tree_remove(dir, name);
+        return error_set(err, HUTCH_E_IO, r, "cannot copy the layer: %s", errno_text(-r));
 }

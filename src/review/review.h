@@ -122,5 +122,15 @@ int review_discard(const struct review_pair *pair, int layer, char *const *paths
  * and lie on the file system of `dir`. Any depth, any names, any modes. */
 int review_merge(const int *uppers, size_t n, int dir, const char *name, struct hutch_error *err);
 
+/* What a copy took: entries that are no folders, bytes of the disk that were written, and bytes of files that share
+ * their place with what they were copied from. */
+struct review_copied {
+        uint64_t entries, bytes, shared;
+};
+
+/* Makes the folder `name` in `dir` of one upper that goes on being written in: everything is made anew, hard links
+ * among its files are kept. The upper must rest meanwhile. Adds to *cost. */
+int review_copy(int upper, int dir, const char *name, struct review_copied *cost, struct hutch_error *err);
+
 /* Removes a folder that a box has written in, and all beneath it: any depth, any names, any modes. */
 int review_remove_tree(int dir, const char *name, struct hutch_error *err);

@@ -59,7 +59,7 @@ struct session {
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
-        bool shell_runs, opened, over, frozen;
+        bool shell_runs, opened, over;
         unsigned failures; /* shells in a row that said nothing */
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */
@@ -88,6 +88,11 @@ struct session {
         struct timer hang_up;
         struct buf attach_heard;
 
+        void (*held)(void *user, int r); /* somebody has everything stand still */
+        void *held_user;
+        bool hold_ordered;
+        unsigned hold_answers; /* that init owes */
+
         char *history[HISTORY_MOST];
         size_t n_history, n_told; /* of them the shell knows so many */
 
@@ -115,8 +120,7 @@ void session_next(struct session *s);
 void state_init(struct session *s);
 void session_ask(struct session *s); /* for a dump */
 void state_heard(struct session *s, const char *dump, size_t len);
-void state_await_idle(struct session *s);     /* asks when the shell was let be for a while */
-void state_pause(struct session *s, bool on); /* nobody can answer meanwhile */
+void state_await_idle(struct session *s); /* asks when the shell was let be for a while */
 bool state_wants_history(const struct session *s, const char *text);
 void session_remember(struct session *s, const char *text);
 
@@ -136,5 +140,9 @@ void attach_ended(struct session *s, int status);
 void attach_free(struct session *s);
 void session_take_state(struct session *s, const char *dump, size_t len);
 void session_put_history(struct session *s, struct buf *text, size_t from);
+
+void hold_answered(struct session *s, int r); /* by init */
+void hold_order(struct session *s);           /* nothing runs any more */
+void hold_broken(struct session *s);          /* what stood still is gone */
 
 void late_free_all(struct session *s);

@@ -83,9 +83,3 @@ size_t session_list_others(const struct session *s, struct buf *ret) {
 void session_signal_others(struct session *s, int sig) {
         run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
 }
-
-void session_freeze(struct session *s, bool on) {
-        s->frozen = on;
-        run_order(s->box, ORDER_FREEZE, on, NULL, 0);
-        state_pause(s, on);
-}

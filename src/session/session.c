@@ -143,6 +143,7 @@ static void shell_gone(struct session *s, int status) {
         struct command *c = s->now;
         bool known;
 
+        hold_broken(s);
         listen_to(s, READS_AT_LAST);
         known = !s->dirty;
         forget_shell(s);
@@ -189,6 +190,9 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         case INIT_DETACHED:
                 attach_ended(s, message->value);
                 break;
+        case INIT_HELD:
+                hold_answered(s, message->value);
+                break;
         default:
                 closep(&fd);
         }
@@ -200,7 +204,7 @@ static void on_message(void *user, const struct init_message *message, int fd) {
 static void on_stopped(void *user, int signal _unused_) {
         struct session *s = user;
 
-        if (!s->frozen)
+        if (!s->held)
                 run_order(s->box, ORDER_SIGNAL, SIGCONT, NULL, 0);
 }
 
@@ -240,6 +244,7 @@ static void on_revive(void *data) {
         struct outcome failed = {.exit_code = 125};
 
         run_free(take_ptr(s->box));
+        s->hold_answers = 0;
         late_free_all(s);
         channel_done(&s->channel);
         s->channel = (struct channel){.dir = -1};
@@ -264,6 +269,7 @@ static void on_box_done(void *user, struct run *box) {
         revive = revive && s->failures <= 2 * FAILURES_MOST;
 
         s->over = !revive;
+        hold_broken(s);
         listen_to(s, READS_AT_LAST);
         forget_shell(s);
         attach_ended(s, 0);
@@ -287,7 +293,8 @@ void session_next(struct session *s) {
         struct verdict v;
 
         timer_clear(s->loop, &s->idle);
-        if (s->now || s->asking || !s->shell_runs || s->over || s->attach == ATTACH_ON)
+        hold_order(s);
+        if (s->now || s->asking || !s->shell_runs || s->over || s->held || s->attach == ATTACH_ON)
                 return;
         if (s->attach == ATTACH_WANTED) {
                 if (s->dirty || !s->state)

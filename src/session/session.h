@@ -61,8 +61,11 @@ size_t session_list_others(const struct session *s, struct buf *ret);
 
 void session_signal_others(struct session *s, int sig);
 
-/* Stops everything in the box, or lets it go on. */
-void session_freeze(struct session *s, bool on);
+/* Stops everything in the box when what runs is over. `held` is called with 0 when it stands still, or with -errno and
+ * it does not; after 0 once more, with -errno, if it ended meanwhile. Commands wait until session_release(); nobody is
+ * called any more then. */
+int session_hold(struct session *s, void (*held)(void *user, int r), void *user);
+void session_release(struct session *s);
 
 /* What background jobs said after their run, apart by run. */
 const struct buf *session_late_output(const struct session *s);

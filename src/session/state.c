@@ -86,13 +86,6 @@ void state_await_idle(struct session *s) {
                 timer_set(s->loop, &s->idle, s->dirty ? IDLE_MS : TELL_MS);
 }
 
-void state_pause(struct session *s, bool on) {
-        if (on)
-                timer_clear(s->loop, &s->ask);
-        else if (s->asking)
-                timer_set(s->loop, &s->ask, ASK_MOST_MS);
-}
-
 /* Traps and options that print something of their own around each command. */
 static bool talks_of_commands(const char *state) {
         static const char *const signs[] = {" ERR\n", " DEBUG\n", "\nset -o xtrace\n", "\nset -o verbose\n"};

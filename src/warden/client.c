@@ -245,8 +245,9 @@ static int read_memfd(int fd, char **ret, size_t *ret_len) {
         return fd < 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EIO : read_whole_fd(fd, 1u << 30, ret, ret_len);
 }
 
-int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err) {
-        struct warden_session_request request = {.request = WARDEN_STATE, .session = session};
+static int ask_state(int warden, enum warden_request what, uint32_t session, struct client_state *ret, int *ret_socket,
+                     struct hutch_error *err) {
+        struct warden_session_request request = {.request = what, .session = session};
         _cleanup_(closep) int ours = -1, theirs = -1;
         _cleanup_(client_state_done) struct client_state state = {0};
         struct warden_state_is answer = {0};
@@ -273,7 +274,43 @@ int warden_client_state(int warden, uint32_t session, struct client_state *ret, 
         state.others = answer.others;
         memcpy(state.names, answer.names, sizeof(state.names));
         *ret = take_struct(state);
+        *ret_socket = take_fd(&ours);
         return 0;
+}
+
+int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err) {
+        _cleanup_(closep) int socket = -1;
+
+        return ask_state(warden, WARDEN_STATE, session, ret, &socket, err);
+}
+
+int warden_client_hold(int warden, uint32_t session, struct client_state *ret, int *ret_socket,
+                       struct hutch_error *err) {
+        _cleanup_(client_state_done) struct client_state state = {0};
+        _cleanup_(closep) int socket = -1;
+        struct warden_held answer = {0};
+        int r = ask_state(warden, WARDEN_HOLD, session, &state, &socket, err);
+
+        if (r >= 0)
+                r = read_reply(socket, WARDEN_HELD, &answer, sizeof(answer), NULL, 0, err);
+        if (r < 0)
+                return r;
+        if (answer.result == -EBUSY)
+                return error_set(err, HUTCH_E_IO, EBUSY, "somebody else copies the session's files already");
+        if (answer.result < 0)
+                return error_set(err, HUTCH_E_IO, answer.result,
+                                 "what runs in the session does not come to rest (%s): try again, or end it first",
+                                 errno_text(-answer.result));
+        *ret = take_struct(state);
+        *ret_socket = take_fd(&socket);
+        return 0;
+}
+
+/* The warden closes its side when there is nothing more that it could hold. */
+bool warden_client_still_holds(int socket) {
+        uint32_t rest;
+
+        return message_receive(socket, &rest, sizeof(rest), NULL, 0, MSG_DONTWAIT) == -EAGAIN;
 }
 
 /* Sends a request that is answered by closing its socket. */

@@ -19,8 +19,7 @@ enum warden_request {
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
         WARDEN_KILL,    /* the same: and is ended */
-        WARDEN_FREEZE,  /* the same: everything in the box stops */
-        WARDEN_THAW,    /* the same: and goes on */
+        WARDEN_HOLD,    /* as WARDEN_STATE; then everything in the box stops until the socket is closed */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
         WARDEN_HELLO =
@@ -62,6 +61,7 @@ enum warden_reply {
         WARDEN_PROBES = 4,   /* struct warden_probes */
         WARDEN_ATTACHED = 7, /* struct warden_opened; fds: the other side of its terminal */
         WARDEN_OPENED = 5,   /* struct warden_opened */
+        WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
 };
 
@@ -74,6 +74,11 @@ struct warden_state_is {
         uint32_t known;  /* the shell could tell */
         uint32_t others; /* processes beside the shell, and the first of them */
         char names[512]; /* "12 (sleep)", one a line */
+};
+
+struct warden_held {
+        uint32_t reply;
+        int32_t result; /* 0, or -errno: nothing stopped */
 };
 
 struct warden_outcome {

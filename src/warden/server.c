@@ -179,9 +179,9 @@ static void obey(struct warden *w, const union message *m, size_t n, int fds[8])
                 sessions_open(w->sessions, &m->run, fds);
         else if (m->type == WARDEN_COMMAND && n >= sizeof(m->command))
                 sessions_command(w->sessions, &m->command, n, fds);
-        else if (m->type == WARDEN_STATE && n == sizeof(m->session))
+        else if ((m->type == WARDEN_STATE || m->type == WARDEN_HOLD) && n == sizeof(m->session))
                 sessions_state(w->sessions, &m->session, fds);
-        else if (m->type >= WARDEN_TERM && m->type <= WARDEN_THAW && n == sizeof(m->session))
+        else if ((m->type == WARDEN_TERM || m->type == WARDEN_KILL) && n == sizeof(m->session))
                 sessions_signal(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_END && n == sizeof(m->session))
                 sessions_end(w->sessions, &m->session, fds);

@@ -13,7 +13,7 @@
 #include "../base/buf.h"
 #include "../base/io.h"
 #include "../base/macro.h"
-#include "../session/session.h"
+#include "holder.h"
 #include "memfd.h"
 
 struct served { /* a session */
@@ -27,6 +27,8 @@ struct served { /* a session */
         int guest; /* socket of who sits at a shell of it */
         struct watch *on_guest;
         bool detached, over;
+        bool hold; /* who asked for the state wants the box to stand still then */
+        struct holder holder;
         struct plan *plan;
         char layers[1024];
         struct session *session;
@@ -90,6 +92,7 @@ static void caller_free(struct caller *c) {
 }
 
 static void served_free(struct served *v) {
+        holder_done(&v->holder);
         session_free(v->session);
         watch_remove(&v->on_socket);
         closep(&v->socket);
@@ -199,8 +202,13 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
 
         if (!v)
                 return;
-        *v = (struct served){
-                .all = all, .id = ++all->ids, .socket = take_fd(&fds[0]), .asked = -1, .ender = -1, .guest = -1};
+        *v = (struct served){.all = all,
+                             .id = ++all->ids,
+                             .socket = take_fd(&fds[0]),
+                             .asked = -1,
+                             .ender = -1,
+                             .guest = -1,
+                             .holder = {.socket = -1}};
         memcpy(v->layers, request->layers, sizeof(v->layers) - 1);
         r = memfd_plan(fds[1], &v->plan);
         if (r >= 0 && request->modes[0])
@@ -364,6 +372,8 @@ static void on_state(void *user, const char *state, size_t len) {
         snprintf(reply.names, sizeof(reply.names), "%.*s", (int) names.len, (const char *) names.data);
 
         message_send(v->asked, &reply, sizeof(reply), (int[]){text, output}, text >= 0 && output >= 0 ? 2 : 0);
+        if (v->hold && state)
+                holder_begin(&v->holder, v->all->loop, v->session, take_fd(&v->asked));
         closep(&v->asked);
 }
 
@@ -379,6 +389,7 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
                 return;
         }
         v->asked = take_fd(&fds[0]);
+        v->hold = request->request == WARDEN_HOLD;
         if (session_ask_state(v->session, on_state, v) < 0)
                 on_state(v, NULL, 0);
 }
@@ -387,10 +398,8 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
 void sessions_signal(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
         struct served *v = find(all, request->session, fds[0]);
 
-        if (v && (request->request == WARDEN_TERM || request->request == WARDEN_KILL))
+        if (v)
                 session_signal_others(v->session, request->request == WARDEN_TERM ? SIGTERM : SIGKILL);
-        else if (v)
-                session_freeze(v->session, request->request == WARDEN_FREEZE);
 }
 
 void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
@@ -451,6 +460,9 @@ void sessions_detach(struct sessions *all) {
 }
 
 bool sessions_are_idle(const struct sessions *all) {
+        for (const struct served *v = all->served; v; v = v->next)
+                if (v->holder.socket >= 0)
+                        return false;
         for (const struct caller *c = all->callers; c; c = c->next)
                 if (c->busy)
                         return false;

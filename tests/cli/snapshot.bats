@@ -10,6 +10,13 @@ more_setup() {
         ln -s main.c src/link
 }
 
+eval "$(declare -f teardown | sed '1s/teardown/tidy/')"
+teardown() { # a test that failed leaves no session behind
+        local name
+        for name in $(hutch session list 2>/dev/null | sed '1d; s/ .*//'); do hutch session stop "$name" --discard; done
+        tidy
+}
+
 first() { # first TEXT: a box that ran it
         hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"
         BOX=$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")
@@ -24,7 +31,7 @@ picture() { hutch run --box "${1:-$BOX}" -c "$PICTURE" 2>/dev/null; }
 traceless() {
         hutch boxes >/dev/null
         local left
-        left=$(find "$STATE" -mindepth 2 2>/dev/null)
+        left=$(find "$STATE" -mindepth 2 ! -path "$STATE/empty/*" 2>/dev/null)
         [ -z "$left" ] || differs "left in the state: $left"
 }
 all_gone() { # of boxes and snapshots
@@ -238,6 +245,126 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         in_box "cat /mnt/extra/f w; ls -A $T/later" >"$T/out"
         [ "$(cat "$T/out")" = $'box\nw' ] || differs "after going back: $(cat "$T/out")"
         [ "$(cat "$T/extra/f")" = host ] || differs "the host"
+        all_gone
+        agree
+}
+
+# ---- sessions in which something runs, copied as they are ----
+
+inside() { hutch session run "$1" -c "$2"; } # inside SESSION TEXT
+# Of every kind of thing one, and two writers: one with an open file, one that sits in a folder. What the second writes last is
+# copied long after what it writes first.
+BUSY='rm src/main.c; rm -r src/deep; mkdir src/deep; echo mine >src/deep/mine; rm src/link
+        echo one >file; chmod 640 file; touch -d @1000000000 file; ln file hard; ln -s file link; mkfifo -m 604 pipe; mkdir -m 1777 wide; python3 -c "import os; os.setxattr(\"file\", \"user.note\", b\"kept\")"
+        mkdir -p wide/inner; ln file wide/inner/third; echo x >"odd
+name"; printf y >"$(printf "bad\\377name")"; truncate -s 8M sparse; echo end >>sparse; echo secret >shut; chmod 000 shut; mkdir shut.d; echo in >shut.d/in; chmod 000 shut.d
+        python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")"; d=deep; for i in $(seq 60); do d=$d/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done; mkdir -p "$d"; touch "$d/bottom"
+        touch -h -d @1000000000 link; touch -d @1100000000 src wide; cp -p file set; chmod 751 set; VALUE="kept here"
+        mkdir busy; ( exec 9>busy/open; while :; do echo tick >&9; sleep 0.01; done ) & ( cd busy; head -c 30M /dev/urandom >m-large; while :; do echo x >>a-first; echo x >>z-second; done ) &
+        sleep 1000 & STOPPED=$!; kill -STOP $STOPPED; while [ ! -s busy/z-second ]; do sleep 0.02; done'
+STILL='find . -path ./busy -prune -o -mindepth 1 ! -type d -printf "%p %y %m %s %b %T@ %l %n\n" | sort; find . -mindepth 1 -path ./busy -prune -o -type d -printf "%p %y %m %T@\n" | sort
+        find . -path ./busy -prune -o -type f -readable -exec sha256sum {} + | sort; stat -c "%h" file; find . -samefile file | sort; python3 -c "import os; print(os.getxattr(\"file\", \"user.note\"))"'
+goes_on() { # goes_on SESSION WHAT
+        local before
+        before=$(inside "$1" 'wc -l <busy/a-first; wc -l <busy/open')
+        sleep 0.3
+        inside "$1" 'wc -l <busy/a-first; wc -l <busy/open' | paste - <(echo "$before") | while read -r now then; do [ "$now" -gt "$then" ] || exit 1; done ||
+                differs "$2: a writer stands still: $before"
+        [ "$(inside "$1" 'sed "s/.*) //" /proc/$STOPPED/stat | cut -c1')" = T ] || differs "$2: what was stopped was let go"
+        [ "$(inside "$1" 'jobs -rp | wc -l')" = 2 ] || differs "$2: jobs: $(inside "$1" jobs)"
+}
+consistent() { # consistent FIRST SECOND WHAT: lines of both files
+        [ "$1" -gt 0 ] && [ "$(($1 - $2))" -ge 0 ] && [ "$(($1 - $2))" -le 1 ] || differs "$3: not of one moment: $1 lines, then $2"
+}
+
+@test "--copy: a session in which something writes, as it was at one moment, and it goes on" {
+        hutch session start s >/dev/null
+        inside s "$BUSY"
+        run hutch snapshot --session s no
+        told 125 "--stop"
+        [[ $output == *"--copy"* ]] || differs "no way out: $output"
+        before=$(inside s "$STILL" 2>/dev/null)
+        [[ $before == *"./wide/inner/third"*"./hard"* && $before == *sock* ]] || differs "the scene: $before"
+        for round in 1 2; do
+                run hutch snapshot --session s --copy "copy $round"
+                [ "$status" -eq 0 ] && [[ $output =~ [0-9a-z]{16} && $output =~ "hutch: snapshot: copied "3[0-9.]*" MB in " ]] || differs "$status: $output"
+                goes_on s "round $round"
+        done
+        [ "$(inside s "$STILL" 2>/dev/null)" = "$before" ] || differs "the session itself: $(diff <(inside s "$STILL" 2>/dev/null) <(echo "$before"))"
+        # Restored in another box, and in the session itself.
+        for round in 1 2; do
+                box=$(hutch restore "copy $round")
+                got=$(hutch run --box "$box" --same-path -c "$STILL" 2>/dev/null)
+                [ "$got" = "$before" ] || differs "restored: $(diff <(echo "$got") <(echo "$before"))"
+                consistent $(hutch run --box "$box" -c 'wc -l <busy/a-first; wc -l <busy/z-second' 2>/dev/null) "round $round"
+                hutch discard --box "$box"
+        done
+        inside s 'chmod 700 shut.d; rm -rf src file wide deep; VALUE=gone' 2>/dev/null
+        hutch restore --session s "copy 2" || differs "restore: $?"
+        [ "$(inside s "$STILL" 2>/dev/null)" = "$before" ] || differs "the session restored: $(diff <(inside s "$STILL" 2>/dev/null) <(echo "$before"))"
+        [ "$(inside s 'echo $VALUE')" = "kept here" ] || differs "the shell"
+        [ "$(inside s 'jobs | wc -l')" = 0 ] || differs "jobs came back"
+        [ "$(cat src/main.c)" = host ] && [ ! -e file ] || differs "the host was changed"
+        hutch session stop s --discard
+        all_gone
+        agree
+}
+
+@test "--copy: a fork of a session in which something writes" {
+        hutch session start s >/dev/null
+        inside s "$BUSY"
+        before=$(inside s "$STILL" 2>/dev/null)
+        run hutch fork --session s twin
+        told 125 "--copy"
+        run hutch fork --session s --copy twin
+        [ "$status" -eq 0 ] && [[ $output == "hutch: fork: copied "*" MB in "* ]] || differs "$status: $output"
+        goes_on s "after the fork"
+        [ "$(inside twin "$STILL" 2>/dev/null)" = "$before" ] || differs "the twin: $(diff <(inside twin "$STILL" 2>/dev/null) <(echo "$before"))"
+        consistent $(inside twin 'wc -l <busy/a-first; wc -l <busy/z-second') "the twin"
+        [ "$(inside twin 'echo $VALUE; jobs | wc -l')" = $'kept here\n0' ] || differs "its shell"
+        inside twin 'echo twin >file; rm -r busy'
+        [ "$(inside s 'cat file; ls busy | wc -l')" = $'one\n4' ] || differs "the first sees the twin"
+        hutch session stop s --discard
+        [ "$(inside twin 'cat file hard; ls src/deep')" = $'twin\none\nmine' ] || differs "the twin alone"
+        hutch session stop twin --discard
+        all_gone
+        agree
+}
+
+@test "--copy, killed at random moments: the session goes on, and nothing is left of it" {
+        hutch session start s >/dev/null
+        inside s "$BUSY"
+        for ((i = 1; i <= 12; i++)); do
+                "$HUTCH_BUILD/hutch" snapshot --session s --copy >/dev/null 2>&1 &
+                pid=$!
+                read -rt "0.0$((i % 10))$((RANDOM % 10))" <> <(:) || :
+                kill -9 $pid 2>/dev/null || :
+                wait $pid 2>/dev/null || :
+        done
+        goes_on s "in the end"
+        hutch snapshot --session s --copy last >/dev/null 2>&1 || differs "none can be made any more"
+        # As if it were long ago.
+        touch -d '1 hour ago' "$STATE"/{snapshots,layers}/* "$STATE"/layers/*/refs{,/*}
+        hutch snapshot --list >/dev/null
+        hutch boxes >/dev/null
+        whole=$(hutch snapshot --list | sed 1d | wc -l)
+        [ "$(ls "$STATE/snapshots" | wc -l)" = "$whole" ] && [ "$(ls "$STATE/layers" | wc -l)" = "$whole" ] ||
+                differs "$whole snapshots: $(ls "$STATE/snapshots" "$STATE/layers")"
+        hutch session stop s --discard
+        all_gone
+        agree
+}
+
+@test "--copy is for sessions, and not beside --stop" {
+        first 'echo x >x'
+        run hutch snapshot --copy
+        told 125 "--copy is for a session"
+        run hutch fork --copy
+        told 125 "--copy is for a session"
+        run hutch snapshot --session s --copy --stop
+        told 125 "without --stop"
+        run hutch restore --copy x
+        told 125 "takes no --copy"
         all_gone
         agree
 }

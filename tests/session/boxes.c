@@ -180,6 +180,70 @@ static void refusals(void) {
         hutch_policy_free(p);
 }
 
+/* What goes on while its files are copied: a writer that sits in a folder, one with an open file, and programs that are
+ * started all the time, by a vfork() that cannot be stopped half way. */
+static void copies(hutch_context *context) {
+        hutch_policy *p = new_policy();
+        hutch_box *box, *twin = NULL, *other;
+        hutch_snapshot *last = NULL;
+        char dir[] = "ws.XXXXXX", text[64];
+        int before = count_boxes(), good = 0, fds;
+        uint64_t bytes = 0;
+
+        if (!mkdtemp(dir) || chmod(dir, 0755) < 0)
+                abort();
+        MUST(hutch_policy_set_workspace(p, dir, HUTCH_WORKSPACE_COW, &tap_err));
+        box = open_session_with(context, p, NULL);
+        hutch_result_free(run_text(box,
+                                   "head -c 32M /dev/urandom >m; (while :; do echo x >>a; echo x >>z; done) & mkdir d; "
+                                   "(exec 9>d/open; cd d; while "
+                                   ":; do echo y >&9; echo y >two; done) & python3 -c 'import subprocess\nwhile True: "
+                                   "subprocess.run([\"true\"])' & sleep 999 & kill -STOP $!; P=$!; V=7; until [ -s z "
+                                   "]; do sleep 0.02; done"));
+        ok(hutch_box_snapshot(box, &last, &tap_err) < 0 && strstr(tap_err.message, "--copy"),
+           "no snapshot while something runs: %s", tap_err.message);
+        fds = count_fds();
+        for (int i = 0; i < 8; i++) {
+                hutch_snapshot *s = NULL;
+
+                if (hutch_box_snapshot_copy(box, &s, &bytes, &tap_err) < 0) {
+                        ok(false, "a copy: %s", tap_err.message);
+                        break;
+                }
+                good++;
+                if (last)
+                        MUST(hutch_snapshot_remove(last, &tap_err));
+                hutch_snapshot_free(last);
+                last = s;
+        }
+        ok(good == 8 && bytes > 32000000 && bytes < 60000000, "8 copies, the last of %llu bytes",
+           (unsigned long long) bytes);
+        ok(last && count_fds() == fds + 2, "they leave no descriptors (%d, %d before)", count_fds(), fds);
+        says(box,
+             "sed 's/.*) //' /proc/$P/stat | cut -c1; jobs -rp | wc -l; n=$(wc -l <a); sleep 0.3; [ $(wc -l <a) -gt $n "
+             "] && echo on",
+             "T\n3\non\n", "everything goes on, but what was stopped before");
+        ok(hutch_box_fork_copy(box, &twin, &bytes, &tap_err) == 0, "a fork: %s", tap_err.message);
+        other = open_session_with(context, p, NULL);
+        ok(hutch_box_restore(other, last, &tap_err) == 0, "the last one, elsewhere: %s", tap_err.message);
+        for (int i = 0; i < 2; i++)
+                says(i ? other : twin,
+                     "echo $V; wc -c <m; d=$(($(wc -l <a) - $(wc -l <z))); echo $((d == 0 || d == 1)); ls d; jobs | wc "
+                     "-l",
+                     "7\n33554432\n1\nopen\ntwo\n0\n",
+                     i ? "restored: files of one moment, and the shell" : "forked: the same");
+        hutch_box_close(twin);
+        hutch_box_close(other);
+        hutch_box_close(box);
+        MUST(hutch_snapshot_remove(last, &tap_err));
+        hutch_snapshot_free(last);
+        ok(count_boxes() == before, "no layer is left behind (%d, %d before)", count_boxes(), before);
+        snprintf(text, sizeof(text), "rm -rf %s", dir);
+        if (system(text) != 0)
+                abort();
+        hutch_policy_free(p);
+}
+
 struct job {
         hutch_box *box;
         const char *text;
@@ -340,6 +404,7 @@ int main(void) {
 
         limits(context);
         copy_on_write(context);
+        copies(context);
         resets(context);
         refusals();
         ends();
