@@ -90,6 +90,9 @@ prints() {
         agree
 }
 
+# Whether a layer can be kept in memory: tmpfs has the attributes for it from Linux 6.6 on.
+memory_layers() { python3 -c 'import os, sys, tempfile; f = tempfile.NamedTemporaryFile(dir="/dev/shm"); os.setxattr(f.name, "user.hutch", b"")' 2>/dev/null; }
+
 # jq on a text: field JSON FILTER
 field() { jq -r "$2" <<<"$1"; }
 

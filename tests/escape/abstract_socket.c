@@ -2,13 +2,15 @@
  * network namespace.
  *
  * It must fail under --net deny because the namespace is the box's own, and under --net open because Landlock scopes them. Where
- * there is no Landlock, --net open is degraded, which --strict must refuse.
+ * there is no Landlock, or one that cannot (before Linux 6.12), --net open is degraded, which --strict must refuse.
  *
  * args: "$victim"
  * check: was_hit
  * refused: yes
+ * degraded: ipc before 6.12
  * also: /--net open
  * also: /--net open --as root
+ * also: /--net open --strict
  * also: without mount-api/--net open
  * also: without landlock/--net open --strict
  * also: /--net open --allow-nested --strict */

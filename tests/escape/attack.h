@@ -183,25 +183,30 @@ static inline void __attribute__((noreturn)) ask_and_call(int to, const struct c
         _exit(2);
 }
 
+/* A child that was refused and has ended shows by the end of its socket: kernels before 6.11 tell a supervisor only of one that
+ * was reaped. */
 static inline bool __attribute__((unused)) call_gets_through(const struct call *c, const char *name) {
-        struct pollfd p = {.fd = -1, .events = POLLIN};
+        struct pollfd p[2] = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
         bool through = false, asked = false;
         int ends[2], status = 0;
         pid_t pid;
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 || (pid = fork()) < 0)
                 exit(UNTRIED);
-        if (pid == 0)
+        if (pid == 0) {
+                close(ends[0]);
                 ask_and_call(ends[1], c);
-        close(ends[1]);
-        p.fd = receive_fd(ends[0]);
-        close(ends[0]);
-        if (p.fd >= 0) {
-                asked = poll(&p, 1, 5000) > 0;
-                through = asked && (p.revents & POLLIN);
-                kill(pid, SIGKILL);
-                close(p.fd);
         }
+        close(ends[1]);
+        p[0].fd = receive_fd(ends[0]);
+        p[1].fd = ends[0];
+        if (p[0].fd >= 0) {
+                asked = poll(p, 2, 5000) > 0;
+                through = asked && (p[0].revents & POLLIN);
+                kill(pid, SIGKILL);
+                close(p[0].fd);
+        }
+        close(ends[0]);
         waitpid(pid, &status, 0);
         if (!asked) {
                 note("%s: no supervisor for the call could be set up", name);

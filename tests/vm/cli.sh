@@ -1,26 +1,51 @@
 #!/bin/bash
-# The CLI suite, cut to what another kernel could change: mounts and their old API, namespaces, ids, overlays, how boxes end, descriptors.
-# A test costs ten seconds in emulation, so these are a few that go through each of them once. The rest stays with the ordinary run, which
-# has all of it: words of the command line, JSON, streams, the review of changes, and real work with compilers and package managers,
-# which would also need a disk three times as large.
+# The CLI suite, cut to what another kernel could change: mounts and their old API, namespaces, ids, overlays and stacks of them, how boxes
+# and sessions end, descriptors. A test costs ten seconds in emulation, so these are a few that go through each of them once. The rest stays
+# with the ordinary run, which has all of it: words of the command line, JSON, streams, the review of changes, and real work with compilers
+# and package managers, which would also need a disk three times as large.
 set -u
 if [ ! -x "$HUTCH_SRC/tests/cli/run" ]; then
         echo "not ok 1 - there is a CLI suite"
         exit 1
 fi
-wanted=(
-        'started by root:'                                                                           # shows
-        'the box cannot reopen a host file'                                                          # streams
-        'rules inside the workspace hold' 'mounts below a granted path'                              # paths
-        'no new mount API"' 'every namespace is' 'a box in a box'                                    # hosts
-        'kill -9 of hutch while'                                                                     # ends
-        'rm, new, sed' '--ephemeral leaves nothing' 'copy-on-write by the old mount API'             # cow
-)
+wanted='
+shows       started by root:
+streams     the box cannot reopen a host file
+paths       rules inside the workspace hold
+paths       mounts below a granted path
+hosts       no new mount API"
+hosts       every namespace is
+hosts       a box in a box
+ends        kill -9 of hutch while
+cow         rm, new, sed
+cow         --ephemeral leaves nothing
+cow         protected names are held back
+cow         copy-on-write by the old mount API
+layers      a state folder that can hold no layer
+layers      a file system mounted inside
+layers      what cannot be a layer inside
+snapshot    snapshot, wreck everything, restore
+snapshot    review of a box with snapshots
+snapshot    hundreds of snapshots in a row
+snapshot    further copy-on-write folders
+system      new files, folders, replaced and removed
+archive     export, import elsewhere
+session     run --timeout: 124
+session     a limit of the box ends what runs
+session     exit, set -e, exec, kill -9
+session     reset: files, variables
+session     stop keeps changes for a review
+session     kill -9 of its warden
+session     nobody but the owner gets at a session
+session     a snapshot of a session holds
+'
+export HUTCH_SNAPSHOTS=105 BATS_TEST_TIMEOUT=400
 # bats reads every test of a file before it runs one, a minute's work here: so these get files of their own.
 mkdir "$HUTCH_TMP/cli" && cp "$HUTCH_SRC"/tests/cli/*.bash "$HUTCH_TMP/cli" || exit 1
-names=$(printf '%s\n' "${wanted[@]}")
-for file in shows streams paths hosts ends cow; do
-        awk -v names="$names" '
+files=()
+while read -r file; do
+        files+=("$HUTCH_TMP/cli/$file.bats")
+        awk -v names="$(sed -nE "s/^$file +//p" <<<"$wanted")" '
                 BEGIN { n = split(names, wanted, "\n") }
                 /^@test "/ {
                         name = substr($0, 8)
@@ -31,8 +56,8 @@ for file in shows streams paths hosts ends cow; do
                 }
                 !drop { print }
                 /^}$/ { drop = 0 }' "$HUTCH_SRC/tests/cli/$file.bats" >"$HUTCH_TMP/cli/$file.bats"
-done
+done < <(awk 'NF && !seen[$1]++ { print $1 }' <<<"$wanted")
 # One that was renamed would be gone without a word.
-found=$(cat "$HUTCH_TMP"/cli/*.bats | grep -c '^@test ')
-[ "$found" -eq ${#wanted[@]} ] || { echo "not ok - tests/vm/cli.sh finds $found of ${#wanted[@]} tests"; exit 1; }
-exec "$HUTCH_SRC/tests/cli/run" "$HUTCH_TMP"/cli/*.bats
+found=$(cat "${files[@]}" | grep -c '^@test ') number=$(grep -c . <<<"$wanted")
+[ "$found" -eq "$number" ] || { echo "not ok - tests/vm/cli.sh finds $found of $number tests"; exit 1; }
+exec "$HUTCH_SRC/tests/cli/run" "${files[@]}"
