@@ -254,14 +254,13 @@ two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
 @test "a caller that goes away ends its command, and no other" {
         begin a
         sh_ a "K=kept; sleep $NAP & :"
-        "$HUTCH_BUILD/hutch" session run a -c 'echo on >/tmp/on; sleep 60; echo no >/tmp/no' &
-        await sh_is_running
+        "$HUTCH_BUILD/hutch" session run a -c "sleep 8$NAP; echo no >/tmp/no" &
+        await pgrep -f "^sleep 8$NAP" >/dev/null
         kill -9 $!
         wait $! || true
         expect state "$(timeout 20 "$HUTCH_BUILD/hutch" session run a -c 'echo $K; ls /tmp/no 2>&1 | grep -c "No such"; jobs | grep -c Running' | tr '\n' ' ')" "kept 1 1 "
         agree
 }
-sh_is_running() { pgrep -x sleep -a | grep -q '^[0-9]* sleep 60$'; }
 
 @test "commands that come at the same time are run one after the other" {
         begin a

@@ -6,15 +6,15 @@ set -u
 cd "$scratch" || exit 1
 name=kernel.unprivileged_userns_clone
 
-timeout 20 "$hutch" doctor >table 2>err </dev/null
+timeout 120 "$hutch" doctor >table 2>err </dev/null
 same "doctor: exit status" 1 $? "$(cat table err)"
 check "doctor: names the sysctl as the remedy" grep -q "sysctl.*$name=1" table
-timeout 20 "$hutch" doctor --json >json 2>err </dev/null
+timeout 120 "$hutch" doctor --json >json 2>err </dev/null
 same "doctor --json: exit status" 1 $? "$(cat json err)"
 check "doctor --json: one object" jq -e 'type == "object"' json
 check "doctor --json: names the sysctl" grep -q "$name=1" json
 
-timeout 20 "$hutch" echo hi >out 2>err </dev/null
+timeout 120 "$hutch" echo hi >out 2>err </dev/null
 same "hutch echo hi: refused with 125" 125 $? "$(cat out err)"
 same "hutch echo hi: prints nothing" "" "$(cat out)"
 same "hutch echo hi: one line" "1 1" "$(wc -l <err) $(grep -c '^hutch: ' err)" "$(cat err)"
