@@ -8,7 +8,7 @@ suites = unit review conformance cli escape errors tty completions fault session
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = clang clang-format clang-tidy shellcheck mandoc python3
 
-.PHONY: all run test test-vm test-container check bench install clean
+.PHONY: all run ready test test-vm test-container check bench install clean
 all: $(BUILD)/hutch
 
 $(BUILD)/build.ninja:
@@ -23,12 +23,14 @@ run: all
 	@echo '$$ hutch -d . --workspace ro -- sh -c "id -un; pwd; ls"'
 	@$(BUILD)/hutch -d . --workspace ro -- sh -c "id -un; pwd; ls"
 
-test:
+# What is needed and built for the tests, and for all of .ci/run.
+ready: test_packages += $(check_packages) $(shell cat tests/vm/packages tests/container/packages)
+ready test:
 	@tools/need $(build_packages) $(test_packages)
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@meson setup --reconfigure $(BUILD) >/dev/null # what the tests are built with may have come since
 	@$(MAKE) --no-print-directory all
-	@tests/run
+	@$(if $(filter test,$@),tests/run)
 
 test-vm test-container: test-%:
 	@tools/need $(build_packages) $(shell cat tests/$*/packages 2>/dev/null)

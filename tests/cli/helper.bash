@@ -93,6 +93,12 @@ prints() {
 # Whether a layer can be kept in memory: tmpfs has the attributes for it from Linux 6.6 on.
 memory_layers() { python3 -c 'import os, sys, tempfile; f = tempfile.NamedTemporaryFile(dir="/dev/shm"); os.setxattr(f.name, "user.hutch", b"")' 2>/dev/null; }
 
+kernel_before() { # kernel_before 6.3
+        local have
+        have=$(uname -r | cut -d. -f1,2)
+        [ "$have" != "$1" ] && [ "$(printf '%s\n' "$have" "$1" | sort -V | head -n 1)" = "$have" ]
+}
+
 # jq on a text: field JSON FILTER
 field() { jq -r "$2" <<<"$1"; }
 

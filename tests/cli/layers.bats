@@ -35,6 +35,7 @@ ours() { am_root && echo "" || echo -r; }
 
 @test "a file system mounted inside of a copy-on-write folder has a layer of its own" {
         am_root || return 0 # who cannot mount what this is about
+        ! kernel_before 6.3 || return 0 # a tmpfs has no id-mapped mounts: it is read-only as in the next test
         run mounting "" "mount -t tmpfs t tree/in/sub && echo in >tree/in/sub/file && cd tree || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'ls in/sub; cat in/sub/file; echo more >>in/sub/file; echo x >in/sub/new; rm file' 2>&1
                 cat file in/sub/file; ls in/sub

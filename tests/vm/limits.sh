@@ -11,7 +11,7 @@ cd "$scratch" || exit 1
 
 # use MIB: perl text that reads that many from /dev/zero, one at a time, and keeps them.
 use() { echo "open Z, '</dev/zero'; sysread Z, \$x[\$_], 1 << 20 for 1..$1;"; }
-groups() { find /sys/fs/cgroup -type d -printf '%P\n' | grep -v '\.service$' | sort; }
+groups() { find /sys/fs/cgroup -type d -printf '%P\n' | grep -vE '\.(service|slice)$' | sort; } # those two are systemd's own
 no_new_groups() { # those of $1 and no others, soon
         local now
         for _ in {1..20}; do
