@@ -35,6 +35,8 @@ session     nobody but the owner gets at a session
 session     a snapshot of a session holds
 '
 export HUTCH_SNAPSHOTS=105 BATS_TEST_TIMEOUT=400
+# A long chain of layers is the same for both, and takes long.
+[ "$(id -u)" != 0 ] || wanted=$(grep -v '^snapshot *hundreds' <<<"$wanted")
 # Each file cut to those.
 mkdir "$HUTCH_TMP/cli" && cp "$HUTCH_SRC"/tests/cli/*.bash "$HUTCH_TMP/cli" || exit 1
 files=()

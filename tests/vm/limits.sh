@@ -28,11 +28,11 @@ ended() { # ended WHAT REASON: the last run was stopped by this limit, which the
         same "$1: enforced" enforced "${got[$2]}"
 }
 # measured WHAT LOW HIGH FIELD OPTION… COMMAND: a run of which a number is to lie between two others. The machine below this one may be
-# busy with something else at that moment, which nothing here can see: thrice, then it counts.
+# busy with something else at that moment, which nothing here can see: five times, then it counts.
 measured() {
         local what=$1 low=$2 high=$3 field=$4 number
         shift 4
-        for _ in 1 2 3; do
+        for _ in 1 2 3 4 5; do
                 box "$@"
                 number=${got[$field]%%.*}
                 [[ ! $number =~ ^[0-9]+$ ]] || [ "$number" -lt "$low" ] || [ "$number" -gt "$high" ] || break
@@ -74,22 +74,17 @@ box --memory 64M -- perl -e "$(use 1024)"
 ended "memory bomb" memory
 between "memory bomb: peak_memory_bytes is the limit" $((60 << 20)) $((65 << 20)) "${got[peak]}" "$result"
 
-box --memory 256M -c "for i in \$(seq 20); do perl -e \"$(use 20 | sed 's/\$/\\$/g') sleep 4242\" & done; wait"
-ended "20 processes of 20 MB against 256M" memory
-check "20 processes of 20 MB: the whole tree is gone" nobody_runs 'sleep 4242'
-
 if all; then
+        box --memory 256M -c "for i in \$(seq 20); do perl -e \"$(use 20 | sed 's/\$/\\$/g') sleep 4242\" & done; wait"
+        ended "20 processes of 20 MB against 256M" memory
+        check "20 processes of 20 MB: the whole tree is gone" nobody_runs 'sleep 4242'
         box --memory 256M -c "for i in 1 2 3 4 5 6; do perl -e \"$(use 20 | sed 's/\$/\\$/g') sleep 2\" & done; wait; echo fine"
         same "6 processes of 20 MB fit into 256M" "0 null fine" "$status ${got[kill_reason]} ${got[stdout]}" "$result"
-fi
-
-box --memory 512M -- perl -e "$(use 100)"
-same "100 MB under 512M: ends well" "0 null" "$status ${got[kill_reason]}" "$result"
-between "100 MB under 512M: peak_memory_bytes within 10 %" $((100 << 20)) $((110 << 20)) "${got[peak]}" "$result"
-
-if all; then
+        box --memory 512M -- perl -e "$(use 100)"
+        same "100 MB under 512M: ends well" "0 null" "$status ${got[kill_reason]}" "$result"
+        between "100 MB under 512M: peak_memory_bytes within 10 %" $((100 << 20)) $((110 << 20)) "${got[peak]}" "$result"
         # A limit holds for what a process left behind as well.
-        box --memory 64M -c "setsid perl -e \"$(use 1024 | sed 's/\$/\\$/g')\" & sleep 20"
+        box --memory 64M -c "setsid perl -e \"$(use 1024 | sed 's/\$/\\$/g')\" & sleep 100"
         ended "memory bomb in a session of its own" memory
 fi
 
@@ -99,7 +94,7 @@ box --pids 40 -c 'i=0; while [ $i -lt 400 ]; do sleep 4243 & i=$((i + 1)); done;
 ended "400 processes against 40" pids
 check "400 processes: the whole tree is gone" nobody_runs 'sleep 4243'
 if [ "${got[kill_reason]}" = pids ]; then
-        box --pids 40 --timeout 30s -c 'bomb() { bomb | bomb & }; bomb; sleep 20'
+        box --pids 40 --timeout 100s -c 'bomb() { bomb | bomb & }; bomb; sleep 90'
         ended "fork bomb" pids
 else
         say "not ok" "fork bomb" "not tried: the bounded one was not stopped"
@@ -111,12 +106,12 @@ if all; then
 fi
 
 # ---- processor ----
-measured "spinner with --cpu-time 1s: cpu_ms" 900 1800 cpu_ms --cpu-time 1s --timeout 30s -c 'while :; do :; done'
+measured "spinner with --cpu-time 1s: cpu_ms" 900 1800 cpu_ms --cpu-time 1s --timeout 100s -c 'while :; do :; done'
 same "spinner with --cpu-time 1s: kill_reason" cpu "${got[kill_reason]}" "$result"
 same "spinner with --cpu-time 1s: exit status 137" 137 "$status"
 
 if all; then
-        measured "three spinners share --cpu-time 2s: cpu_ms" 1900 3200 cpu_ms --cpu-time 2s --timeout 30s \
+        measured "three spinners share --cpu-time 2s: cpu_ms" 1900 3200 cpu_ms --cpu-time 2s --timeout 100s \
                 -c 'for i in 1 2 3; do (while :; do :; done) & done; wait'
         same "three spinners share --cpu-time 2s: kill_reason" cpu "${got[kill_reason]}" "$result"
 fi
@@ -134,18 +129,20 @@ fi
 # The control: more than the limit would have given it, whatever else this machine and the one below do.
 measured "spinner without --cpu: part of two seconds, in per cent" 61 105 stdout --memory 64M -- perl -e "$spin" 0
 check "spinner without --cpu: nothing is said of waiting" sh -c '! grep -q "the box waited" result.json'
-for _ in 1 2 3; do
-        # shellcheck disable=SC2016
-        box --memory 64M -- perl -e '1 while (times)[0] < 3; $t = 0; $t += $_ for times; printf "%d", $t * 1000'
-        low=$((${got[stdout]:-0} * 98 / 100)) high=$((${got[stdout]:-0} * 110 / 100)) number=${got[cpu_ms]%%.*}
-        [ "${number:-0}" -lt $low ] || [ "${number:-0}" -gt $high ] || break
-done
-between "cpu_ms within 10 % of what the program counted" $low $high "${got[cpu_ms]}" "$result"
+if all; then
+        for _ in 1 2 3 4 5; do
+                # shellcheck disable=SC2016
+                box --memory 64M -- perl -e '1 while (times)[0] < 3; $t = 0; $t += $_ for times; printf "%d", $t * 1000'
+                low=$((${got[stdout]:-0} * 98 / 100)) high=$((${got[stdout]:-0} * 110 / 100)) number=${got[cpu_ms]%%.*}
+                [ "${number:-0}" -lt $low ] || [ "${number:-0}" -gt $high ] || break
+        done
+        between "cpu_ms within 10 % of what the program counted" $low $high "${got[cpu_ms]}" "$result"
+fi
 
 # ---- disk ----
 for place in /tmp $(! all || echo /var/tmp /dev/shm); do
         # shellcheck disable=SC2016
-        box --disk 16M -- sh -c 'for i in $(seq 200); do head -c 1M /dev/zero >>$0/filler; done; sleep 5; echo over' $place
+        box --disk 16M -- sh -c 'for i in $(seq 200); do head -c 1M /dev/zero >>$0/filler; done; sleep 60; echo over' $place
         ended "disk filler in $place" disk
 done
 box --disk 16M -c 'head -c 8M /dev/zero >/tmp/filler && echo fine'
@@ -156,7 +153,7 @@ mkdir layered
 box -d layered --workspace cow --disk 16M --ephemeral -- touch ran
 same "a layer in memory is refused" "125 guarantee_unavailable" "$status ${got[code]}" "$result"
 check "a layer in memory is refused: the line says why" grep -q "^hutch: .*in memory: that needs Linux 6.6: leave --ephemeral out" stderr
-box -d layered --workspace cow --disk 16M --allow-degraded -- sh -c 'head -c 40M /dev/zero >filler; sleep 20'
+box -d layered --workspace cow --disk 16M --allow-degraded -- sh -c 'head -c 40M /dev/zero >filler; sleep 100'
 same "disk filler in a layer on disk: it is watched" "137 disk degraded" "$status ${got[kill_reason]} ${got[disk]}" "$result"
 
 # ---- all at once ----

@@ -34,7 +34,7 @@ between() { # between WHAT LOW HIGH GOT: whole numbers; a fraction is dropped
 # $result. One jq for all of them: a process costs a lot here.
 declare -A got
 box() {
-        timeout -k 5 120 "$hutch" run --json "$@" >"$scratch/result.json" 2>"$scratch/stderr" </dev/null
+        timeout -k 5 300 "$hutch" run --json "$@" >"$scratch/result.json" 2>"$scratch/stderr" </dev/null
         status=$?
         got=([exit_code]='' [kill_reason]='' [killed]='' [cpu_ms]='' [duration_ms]='' [peak]='' [stdout]='' [code]=''
                 [memory]='' [cpu]='' [pids]='' [disk]='')
