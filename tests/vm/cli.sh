@@ -5,7 +5,6 @@
 # and package managers, which would also need a disk three times as large.
 set -u
 wanted='
-shows       started by root:
 streams     the box cannot reopen a host file
 paths       rules inside the workspace hold
 paths       mounts below a granted path
@@ -15,7 +14,6 @@ hosts       a box in a box
 ends        kill -9 of hutch while
 cow         rm, new, sed
 cow         --ephemeral leaves nothing
-cow         protected names are held back
 cow         copy-on-write by the old mount API
 layers      a state folder that can hold no layer
 layers      what cannot be a layer inside
