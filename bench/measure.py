@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+from table import read_peers, table_of, quantiles, version_of
+
 WORK = os.environ["BENCH_WORK"]
 BIN = WORK + "/bin"
 HUTCH = BIN + "/hutch"
@@ -24,24 +26,6 @@ MIB = 1 << 20
 
 def say(text):
     print("#", text, file=sys.stderr, flush=True)
-
-
-def quantiles(values):
-    values = sorted(values)
-    at = lambda q: values[min(len(values) - 1, int(q * len(values)))]
-    return {"median": at(0.5), "p10": at(0.1), "p90": at(0.9), "runs": len(values)}
-
-
-def table_of(text, scale):
-    """Lines of `name value…` or `name failed STATUS`."""
-    found = {}
-    for line in text.splitlines():
-        name, *values = line.split()
-        if values and values[0] == "failed":
-            found[name] = {"failed": int(values[1])}
-        else:
-            found[name] = quantiles([float(v) * scale for v in values])
-    return found
 
 
 def driver(contenders, *options, scale=1e-6):
@@ -94,18 +78,6 @@ def bwrap_of(workspace):
 def shown(argv):
     """The command without what is of this machine: the scratch folder, the values of variables."""
     return ["…" if i > 1 and argv[i - 2] == "--setenv" else arg.replace(WORK + "/home", "~") for i, arg in enumerate(argv)]
-
-
-def read_peers():
-    peers, missing = {}, {}
-    for name in sorted(os.listdir(WORK + "/peers")):
-        with open(f"{WORK}/peers/{name}") as file:
-            lines = file.read().splitlines()
-        if name.endswith(".missing"):
-            missing[name[: -len(".missing")]] = lines[0]
-        else:
-            peers[name] = (int(lines[1]), lines[2:])
-    return peers, missing
 
 
 def make_files(folder, count):
@@ -177,19 +149,11 @@ def instructions(workspace):
     return found
 
 
-def version_of(argv, pattern=r"\d+(\.\d+)+"):
-    try:
-        text = subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout
-        return re.search(pattern, text)[0]
-    except (OSError, TypeError, subprocess.TimeoutExpired):
-        return None
-
-
 def main():
     empty, many = HOME + "/empty", HOME + "/many"
     os.mkdir(empty)
     os.mkdir(many)
-    peers, missing = read_peers()
+    peers, missing = read_peers(WORK)
     realtime = bool(os.environ.get("BENCH_REALTIME"))
     if realtime:  # runtimes that spin are no good neighbours there
         peers = {name: (runs, ["chrt", "--other", "0", *argv]) for name, (runs, argv) in peers.items()}

@@ -1,11 +1,13 @@
 /* Times sessions through the C API beside the same work in a bare shell.
  *
- * usage: session RUNS WORKSPACE BWRAP-ARGV…   (bwrap's command for the same box, up to the program to run)
- *        session -m                           (memory of an idle session: needs root to look into init)
+ * usage: session RUNS WORKSPACE PEERS BWRAP-ARGV…   (bwrap's command for the same box, up to the program to run)
+ *        session -m                                 (memory of an idle session: needs root to look into init)
  *
- * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited. Each
- * round does every thing once, in an order drawn anew. Prints one line for each: the name and the times in nanoseconds.
- * With -m: the proportional memory of init and of the shell in KiB. */
+ * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited.
+ * PEERS is a folder with a file for each peer: its name, its number of runs and its command, a line each. Each round
+ * does every thing once, in an order drawn anew; peers that are to run less often take part in every n-th. Prints one
+ * line for each: the name and the times in nanoseconds, or "failed" and the wait status. With -m: the proportional
+ * memory of init and of the shell in KiB. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +25,19 @@ extern char **environ;
 
 enum thing { PIPE_BUILTIN, API_BUILTIN, PIPE_EXTERNAL, API_EXTERNAL, BWRAP_BASH, OPEN_RUN_CLOSE, BWRAP_EACH, THINGS };
 
-static const char *const names[] = {"pipe/builtin", "session/builtin",        "pipe/external", "session/external",
-                                    "bwrap/bash",   "session/open-run-close", "bwrap/external"};
+#define PEERS_MOST 16
+#define ARGS_MOST 64
+
+static struct contender {
+        const char *name;
+        char **argv; /* of a peer */
+        int every, failed;
+        size_t n;
+        uint64_t *times;
+} contenders[THINGS + PEERS_MOST] = {{"pipe/builtin"},     {"session/builtin"}, {"pipe/external"},
+                                     {"session/external"}, {"bwrap/bash"},      {"session/open-run-close"},
+                                     {"bwrap/external"}};
+static int n_contenders = THINGS;
 
 static hutch_context *context;
 static hutch_policy *policy;
@@ -92,27 +105,76 @@ static void start_shell(void) {
         from_shell = out[0];
 }
 
-static void spawn(char **argv) {
+/* The wait status. */
+static int spawn(char **argv) {
         posix_spawn_file_actions_t actions;
         int status;
         pid_t pid;
 
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
         if (posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ) != 0)
                 give_up(argv[0], NULL);
         posix_spawn_file_actions_destroy(&actions);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
                 ;
-        if (status != 0)
+        return status;
+}
+
+static void spawn_bwrap(char **argv) {
+        if (spawn(argv) != 0)
                 give_up("bwrap failed", NULL);
 }
 
-static uint64_t act(enum thing thing) {
+static void read_peer(const char *path, int runs) {
+        struct contender *c = &contenders[n_contenders];
+        char line[4096];
+        size_t n = 0;
+        FILE *f = fopen(path, "r");
+
+        if (!f || n_contenders == THINGS + PEERS_MOST)
+                give_up(path, NULL);
+        c->argv = calloc(ARGS_MOST, sizeof(char *));
+        for (int i = 0; fgets(line, sizeof(line), f); i++) {
+                line[strcspn(line, "\n")] = 0;
+                if (i == 0)
+                        c->name = strdup(line);
+                else if (i == 1)
+                        c->every = atoi(line) > 0 && atoi(line) < runs ? runs / atoi(line) : 1;
+                else if (n + 1 < ARGS_MOST)
+                        c->argv[n++] = strdup(line);
+        }
+        fclose(f);
+        n_contenders++;
+}
+
+static void read_peers(const char *folder, int runs) {
+        struct dirent *e;
+        char path[4096];
+        DIR *d = opendir(folder);
+
+        if (!d)
+                give_up(folder, NULL);
+        while ((e = readdir(d)))
+                if (!strchr(e->d_name, '.')) { /* nor those that are missing */
+                        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+                        read_peer(path, runs);
+                }
+        closedir(d);
+}
+
+static uint64_t act(int thing) {
         uint64_t before = now();
         hutch_box *fresh;
+        int status;
 
-        switch (thing) {
+        if (contenders[thing].argv) {
+                status = spawn(contenders[thing].argv);
+                contenders[thing].failed = contenders[thing].failed ? contenders[thing].failed : status;
+                return now() - before;
+        }
+        switch ((enum thing) thing) {
         case PIPE_BUILTIN:
                 ask(":; printf x\n");
                 break;
@@ -126,10 +188,10 @@ static uint64_t act(enum thing thing) {
                 run(box, "/bin/true");
                 break;
         case BWRAP_BASH:
-                spawn(bwrap_bash);
+                spawn_bwrap(bwrap_bash);
                 break;
         case BWRAP_EACH:
-                spawn(bwrap_true);
+                spawn_bwrap(bwrap_true);
                 break;
         default:
                 fresh = open_session();
@@ -211,14 +273,35 @@ static void memory(void) {
         hutch_box_close(second);
 }
 
+/* Rounds below zero warm up; peers, which are slow, not. */
+static void play(int round) {
+        int order[THINGS + PEERS_MOST];
+
+        for (int i = 0; i < n_contenders; i++) {
+                int k = rand() % (i + 1);
+
+                order[i] = order[k];
+                order[k] = i;
+        }
+        for (int i = 0; i < n_contenders; i++) {
+                struct contender *c = &contenders[order[i]];
+                uint64_t took;
+
+                if (c->failed || (c->argv && (round < 0 || round % c->every != 0)))
+                        continue;
+                took = act(order[i]);
+                if (round >= 0)
+                        c->times[c->n++] = took;
+        }
+}
+
 int main(int argc, char **argv) {
         static const char *const bash[] = {"/bin/bash", "-c", ":", NULL}, *const external[] = {"/bin/true", NULL};
         bool only_memory = argc == 2 && !strcmp(argv[1], "-m");
-        uint64_t *times[THINGS];
         hutch_error err;
         int runs;
 
-        if (!only_memory && argc < 4)
+        if (!only_memory && argc < 5)
                 return 2;
         if (hutch_context_new(HUTCH_WARDEN_PROCESS, &context, &err) < 0 || hutch_policy_new(&policy) < 0)
                 give_up("context", &err);
@@ -230,33 +313,22 @@ int main(int argc, char **argv) {
         if (hutch_policy_use_preset(policy, HUTCH_PRESET_RUN, &err) < 0 ||
             hutch_policy_set_workspace(policy, argv[2], HUTCH_WORKSPACE_RW, &err) < 0)
                 give_up("policy", &err);
-        bwrap_bash = with(argv + 3, argc - 3, bash);
-        bwrap_true = with(argv + 3, argc - 3, external);
+        bwrap_bash = with(argv + 4, argc - 4, bash);
+        bwrap_true = with(argv + 4, argc - 4, external);
         box = open_session();
         start_shell();
-        for (int i = 0; i < THINGS; i++)
-                times[i] = calloc((size_t) runs, sizeof(uint64_t));
+        read_peers(argv[3], runs);
+        for (int i = 0; i < n_contenders; i++)
+                contenders[i].times = calloc((size_t) runs, sizeof(uint64_t));
         srand(1);
-        for (int round = -3; round < runs; round++) {
-                int order[THINGS];
-
-                for (int i = 0; i < THINGS; i++) {
-                        int k = rand() % (i + 1);
-
-                        order[i] = order[k];
-                        order[k] = i;
-                }
-                for (int i = 0; i < THINGS; i++) {
-                        uint64_t took = act((enum thing) order[i]);
-
-                        if (round >= 0)
-                                times[order[i]][round] = took;
-                }
-        }
-        for (int i = 0; i < THINGS; i++) {
-                printf("%s", names[i]);
-                for (int round = 0; round < runs; round++)
-                        printf(" %llu", (unsigned long long) times[i][round]);
+        for (int round = -3; round < runs; round++)
+                play(round);
+        for (int i = 0; i < n_contenders; i++) {
+                printf("%s", contenders[i].name);
+                if (contenders[i].failed)
+                        printf(" failed %d", contenders[i].failed);
+                for (size_t k = 0; !contenders[i].failed && k < contenders[i].n; k++)
+                        printf(" %llu", (unsigned long long) contenders[i].times[k]);
                 printf("\n");
         }
         hutch_box_close(box);

@@ -151,7 +151,17 @@ static int child(void *data) {
 
 static int explain_failure(const struct target *t, int *ret_status, struct hutch_error *err) {
         const char *name = t->in->plan->argv[0];
+        struct rlimit files;
 
+        if (t->step && t->errnum == EBADF && t->in->answers >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+            files.rlim_cur <= (rlim_t) t->in->answers_as) {
+                *ret_status = 125;
+                return error_set(
+                        err, HUTCH_E_SETUP_FAILED, EMFILE,
+                        "the session's shell needs %d open files, and %llu are allowed: `ulimit -n 1024` allows "
+                        "more, --shell sh needs less",
+                        t->in->answers_as + 1, (unsigned long long) files.rlim_cur);
+        }
         if (t->step) {
                 *ret_status = 125;
                 return error_set(err, HUTCH_E_SETUP_FAILED, t->errnum, "cannot %s: %s", t->step, errno_text(t->errnum));

@@ -530,6 +530,18 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         agree
 }
 
+@test "few open files: bash says what it needs, sh does with less" {
+        begin sh --shell /bin/sh # what it needs once, with more at hand
+        hutch session stop sh
+        ends 125 bash -c "ulimit -n 198; $HUTCH_BUILD/hutch session start a"
+        [[ $output == *"needs 199 open files, and 198 are allowed"* ]] || differs "said: $output"
+        ends 0 bash -c "ulimit -n 150; $HUTCH_BUILD/hutch session start a --shell /bin/sh"
+        expect "a plain sh" "$(sh_ a 'echo on; ulimit -n' | tr '\n' ' ')" "on 150 "
+        ends 0 bash -c "ulimit -n 199; $HUTCH_BUILD/hutch session start b"
+        expect "just enough" "$(sh_ b 'echo on; ulimit -n' | tr '\n' ' ')" "on 199 "
+        agree
+}
+
 @test "each run tells what it changed itself" {
         echo 1 >a
         echo 2 >b
