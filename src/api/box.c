@@ -282,7 +282,7 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         struct hutch_error local = {0};
         struct outcome outcome = {0};
         struct buf output[3] = {0};
-        _cleanup_(tracking_done) struct tracking tracking = TRACKING_EMPTY;
+        _cleanup_(tracking_done) struct tracking tracking = {0};
         struct tracked tracked = {0};
         int r;
 

@@ -1,16 +1,18 @@
-/* What a run changes in a workspace that it writes directly, where a policy asks for it (--track). */
+/* What a run changes in the workspace and in further folders that it writes directly, where a policy asks for it
+ * (--track). */
 #pragma once
 
 #include "../review/listing.h"
 #include "changes.h"
 
 struct tracking {
-        int folder; /* -1: nothing is tracked */
-        struct listing before;
+        struct tracked_folder {
+                int fd;
+                char *path; /* resolved */
+                struct listing before;
+        } * folders; /* none lies in one before it */
+        size_t n;
 };
-
-#define TRACKING_EMPTY                                                                                                 \
-        { .folder = -1 }
 
 int tracking_begin(const hutch_box *box, struct tracking *ret, struct hutch_error *err);
 int tracking_end(struct tracking *tracking, const hutch_box *box, const struct plan *plan, struct tracked *ret,

@@ -147,3 +147,23 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
         hutch discard
         agree
 }
+
+@test "--track: the workspace, and further folders that are written directly" {
+        mkdir -p "$T/more/sub" "$T/else" sub
+        echo old >"$T/more/old"; echo old >"$T/more/sub/gone"; echo one >single
+        tracked() { # tracked OPTION… TEXT: created, modified, deleted
+                hutch --track --json "${@:1:$#-1}" -c "${@: -1}" | jq -r '.changes | [.created, .modified, .deleted] | map(join(" ")) | join("|")'
+        }
+        is() { [ "$1" = "$2" ] || differs "'$1', not '$2'"; }
+        is "$(tracked --rw "$T/more:/mnt/more" --rw "$T/else" "echo x >w; echo y >/mnt/more/new; echo z >>/mnt/more/old; rm /mnt/more/sub/gone; touch $T/else/e")" \
+                "/workspace/ws/w /mnt/more/new $T/else/e|/mnt/more/old|/mnt/more/sub/gone"
+        is "$(tracked --rw "$T/more" true)" "||"
+        # Nothing is told twice: a folder in the workspace, a folder around it, the same one again.
+        is "$(tracked --rw "$T/ws/sub:/mnt/sub" 'echo x >/mnt/sub/a')" "/workspace/ws/sub/a||"
+        is "$(tracked -d "$T/more/sub" --rw "$T/more" --rw "$T/more:/mnt/more" "echo x >b; echo x >$T/more/c; echo x >/mnt/more/d")" "/workspace/sub/b $T/more/c $T/more/d||"
+        is "$(tracked --workspace none --rw "$T/more:/mnt/more" 'echo x >/mnt/more/e')" "/mnt/more/e||"
+        is "$(tracked --workspace ro --rw "$T/ws/single:/mnt/single" 'echo x >/mnt/single')" "||"
+        run hutch --track --rw "$T/none" true
+        told 125 "$T/none"
+        agree
+}
