@@ -395,7 +395,8 @@ typedef enum hutch_change_kind { HUTCH_CREATED, HUTCH_MODIFIED, HUTCH_DELETED } 
 typedef struct hutch_change {
         hutch_change_kind kind;
         const char *path;       /* of the host file that it would change */
-        const char *short_path; /* the same, seen from the folder that was copy-on-write, if there was only one */
+        const char *short_path; /* the same, seen from the folder that was copy-on-write, if there was only one; what is
+                                   mounted in it is a part of it */
         uint64_t old_size, new_size;
         uint32_t old_mode, new_mode;
         bool is_protected; /* held back by hutch_review_apply() unless forced */

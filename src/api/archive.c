@@ -25,7 +25,7 @@ extern char **environ;
 #define BOX_MOST ((size_t) 1 << 20)
 #define MANIFEST_MOST ((size_t) 256 << 20)
 #define SHELL_MOST ((size_t) 64 << 20)
-#define LAYERS_MOST 64
+#define LAYERS_MOST 256
 #define DEFAULT_BYTES ((uint64_t) 16 << 30)
 #define DEFAULT_ENTRIES ((uint64_t) 1000000)
 
@@ -40,12 +40,20 @@ static int helper_error(int socket, const char *file, int r, struct hutch_error 
 
 /* ---- export ---- */
 
-static char *describe_box(const struct layer_box *box) {
+/* Layers over this host's system are of no use over another's, nor are empty ones of a folder's parts. */
+static bool is_exported(const hutch_review *review, size_t i) {
+        const struct layer_pair *layer = &review->changes.layers[i];
+
+        return layer->folder >= 0 && (layer->list.n > 0 || streq(layer->pair.top, layer->pair.host_path));
+}
+
+static char *describe_box(const hutch_review *review) {
+        const struct layer_box *box = review->box;
         json_t *layers = json_array(), *root;
         char *text;
 
         for (size_t i = 0; box->meta.lowers[i]; i++)
-                if (!layer_is_system(&box->meta, i))
+                if (is_exported(review, i))
                         json_array_append_new(
                                 layers, json_pack("{s:o, s:o}", "lower",
                                                   json_bytes(box->meta.lowers[i], strlen(box->meta.lowers[i])), "dest",
@@ -68,15 +76,25 @@ static int send_text(int socket, const char *name, const char *text, size_t len)
 
 static int send_box(const hutch_review *review, int socket, struct pack_count *count, struct hutch_error *err) {
         const struct archive_item end = {.kind = ITEM_END, .name = (char *) ""};
-        _cleanup_(freep) char *text = describe_box(review->box), *shell = NULL;
+        _cleanup_(freep) char *text = NULL, *shell = NULL;
         size_t len, number = 0;
-        int r = text ? send_text(socket, "hutch-box", text, strlen(text)) : error_oom(err);
+        int r;
+
+        for (size_t i = 0; i < review->changes.n_layers; i++)
+                number += is_exported(review, i);
+        if (number > LAYERS_MOST)
+                return error_set(err, HUTCH_E_POLICY_REFUSED, E2BIG,
+                                 "the changes are in %zu copy-on-write folders: more than an archive can hold (%d)",
+                                 number, LAYERS_MOST);
+        number = 0;
+        text = describe_box(review);
+        r = text ? send_text(socket, "hutch-box", text, strlen(text)) : error_oom(err);
 
         for (size_t i = 0; r >= 0 && i < review->changes.n_layers; i++) {
                 const struct layer_pair *layer = &review->changes.layers[i];
                 char prefix[32];
 
-                if (layer->folder < 0) /* over this host's system: of no use over another's */
+                if (!is_exported(review, i))
                         continue;
                 snprintf(prefix, sizeof(prefix), "layers/%zu", number++);
                 r = pack_layer(&layer->pair, layer->folder, prefix, socket, count, err);

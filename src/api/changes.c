@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "../base/path.h"
 #include "../base/strv.h"
 #include "../layer/stack.h"
 
@@ -28,12 +29,31 @@ void changes_done(struct changes *c) {
         *c = (struct changes){0};
 }
 
+/* The outermost of the box's folders that the i-th lies in, or is: what a person named. */
+static const char *find_top(const struct layer_meta *m, size_t i) {
+        const char *top = m->lowers[i];
+
+        for (size_t n = 0; m->lowers[n]; n++)
+                if (!layer_is_system(m, n) && path_is_beneath(top, m->lowers[n]))
+                        top = m->lowers[n];
+        return top;
+}
+
 int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         char name[32];
 
         snprintf(name, sizeof(name), "%zu", i);
         ret->pair.host_path = box->meta.lowers[i];
+        ret->pair.top = find_top(&box->meta, i);
         ret->pair.lower = open(box->meta.lowers[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->pair.lower < 0 && errno == ENOENT && !streq(ret->pair.top, ret->pair.host_path)) {
+                bool any = true;
+
+                /* A part of a folder, gone since, and nothing was changed in it. */
+                if (stack_has(box, i, "", &any) >= 0 && !any)
+                        return 0;
+                errno = ENOENT;
+        }
         if (ret->pair.lower < 0)
                 return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s, which box %s was about: %s",
                                  box->meta.lowers[i], box->meta.id, errno_text(errno));
@@ -52,6 +72,12 @@ int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair 
                 return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
                                  errno_text(errno));
         return 0;
+}
+
+const char *changes_shorten(const struct changes *c, const char *host_path) {
+        const char *tail = c->top ? path_tail(host_path, c->top) : host_path;
+
+        return c->top && tail[0] == '/' ? tail + 1 : tail;
 }
 
 static int by_path(const void *a, const void *b) {
@@ -82,6 +108,7 @@ static int gather(struct changes *c) {
 
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err) {
         struct changes c = {0};
+        bool several = false;
         size_t n = strv_length(box->meta.lowers);
         int r = 0;
 
@@ -94,11 +121,14 @@ int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_
                 *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
                 if (layer_is_system(&box->meta, c.n_layers))
                         continue;
-                c.n_reviewed++;
                 r = changes_open_layer(box, c.n_layers, layer, err);
-                if (r >= 0)
+                several = several || (c.top && r >= 0 && !streq(c.top, layer->pair.top));
+                c.top = layer->pair.top;
+                if (r >= 0 && layer->folder >= 0)
                         r = review_changes(&layer->pair, &layer->list, err);
         }
+        if (several)
+                c.top = NULL;
         if (r >= 0 && gather(&c) < 0)
                 r = error_oom(err);
         if (r < 0) {

@@ -20,12 +20,16 @@ struct changed {
 
 struct changes {
         struct layer_pair *layers;
-        size_t n_layers, n_reviewed; /* the system's are not */
+        size_t n_layers;
+        const char *top; /* the one folder that all those lie in that are reviewed; NULL: there are several */
         struct changed *items;
         size_t n;
 };
 
-/* The n-th layer, without its changes. */
+/* What is shown of a path of the host: relative to that folder, if there is one. */
+const char *changes_shorten(const struct changes *c, const char *host_path);
+
+/* The n-th layer, without its changes. Its folder stays -1 where there is nothing to review. */
 int changes_open_layer(const struct layer_box *box, size_t n, struct layer_pair *ret, struct hutch_error *err);
 void changes_close_layer(struct layer_pair *layer);
 

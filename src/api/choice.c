@@ -39,7 +39,41 @@ static int resolve(char **path) {
         return 0;
 }
 
-int choice_make(const struct layer_pair *layer, const char *const *paths, struct choice *ret, struct hutch_error *err) {
+/* Whether an absolute path chooses changes of a layer. */
+static bool chooses(const struct layer_pair *layer, const char *absolute) {
+        const char *host = layer->pair.host_path;
+
+        if (layer->folder < 0 || layer->list.n == 0)
+                return false;
+        if (path_is_beneath(host, absolute))
+                return true;
+        for (size_t i = 0; path_is_beneath(absolute, host) && i < layer->list.n; i++)
+                if (change_path_beneath(layer->list.items[i].path, path_tail(absolute, host) + 1))
+                        return true;
+        return false;
+}
+
+/* A path may lie in several layers, for what is mounted in a folder is a layer of its own. It is the business of those
+ * that have changes there; of the others only where none has. */
+static bool is_for_another(const struct changes *all, const struct layer_pair *layer, const char *absolute) {
+        if (chooses(layer, absolute))
+                return false;
+        for (size_t i = 0; i < all->n_layers; i++)
+                if (chooses(&all->layers[i], absolute))
+                        return true;
+        return false;
+}
+
+static bool lies_in_any(const struct changes *all, const char *absolute) {
+        for (size_t i = 0; i < all->n_layers; i++)
+                if (all->layers[i].folder >= 0 && path_is_beneath(absolute, all->layers[i].pair.host_path))
+                        return true;
+        return false;
+}
+
+int choice_make(const struct changes *all, size_t number, const char *const *paths, struct choice *ret,
+                struct hutch_error *err) {
+        const struct layer_pair *layer = &all->layers[number];
         _cleanup_(choice_done) struct choice c = {.all = !paths, .none = paths != NULL};
         char cwd[PATH_MAX];
 
@@ -54,12 +88,14 @@ int choice_make(const struct layer_pair *layer, const char *const *paths, struct
 
                 if (path_make_absolute(*paths, cwd, &absolute) < 0)
                         return error_oom(err);
-                if (!path_is_beneath(absolute, layer->pair.host_path) && resolve(&absolute) < 0)
+                if (!lies_in_any(all, absolute) && resolve(&absolute) < 0)
                         return error_oom(err);
-                if (!path_is_beneath(absolute, layer->pair.host_path))
+                if (!lies_in_any(all, absolute) || is_for_another(all, layer, absolute) ||
+                    (!path_is_beneath(absolute, layer->pair.host_path) &&
+                     !path_is_beneath(layer->pair.host_path, absolute)))
                         continue;
                 c.none = false;
-                if (streq(absolute, layer->pair.host_path))
+                if (path_is_beneath(layer->pair.host_path, absolute))
                         c.all = true;
                 else if (strv_push(&c.paths, path_tail(absolute, layer->pair.host_path) + 1) < 0)
                         return error_oom(err);
@@ -80,7 +116,7 @@ int choice_check(const struct changes *all, const char *const *paths, struct hut
 
                 for (size_t i = 0; !found && i < all->n_layers; i++) {
                         _cleanup_(choice_done) struct choice c = {0};
-                        int r = choice_make(&all->layers[i], one, &c, err);
+                        int r = choice_make(all, i, one, &c, err);
 
                         if (r < 0)
                                 return r;

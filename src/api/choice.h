@@ -3,7 +3,8 @@
 
 #include "changes.h"
 
-/* The paths that lie in one layer, seen from its folder; `all`: the folder itself, or no path at all was given. */
+/* The paths that lie in one layer, of those that choose something in any, seen from its folder; `all`: the folder
+ * itself, or no path at all was given. */
 struct choice {
         char **paths;
         bool all, none;
@@ -11,7 +12,8 @@ struct choice {
 
 /* `paths` are absolute or seen from the current folder, written as people write them: "..", "//" and a "/" at the end
  * are understood. NULL: everything. */
-int choice_make(const struct layer_pair *layer, const char *const *paths, struct choice *ret, struct hutch_error *err);
+int choice_make(const struct changes *all, size_t layer, const char *const *paths, struct choice *ret,
+                struct hutch_error *err);
 void choice_done(struct choice *c);
 
 /* Whether it chooses a path of the layer. */

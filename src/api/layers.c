@@ -1,6 +1,7 @@
 /* The layers that runs of a box write in. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "../base/path.h"
 #include "../base/strv.h"
@@ -72,12 +73,55 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
         return r;
 }
 
+static int refuse_other_mounts(const struct layer_box *layers, const char *folder, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_POLICY_REFUSED, EBUSY,
+                         "box %s was begun with other mounts or --cow paths, and has changes in %s that it would not "
+                         "see now: apply or discard them first",
+                         layers->meta.id, folder);
+}
+
+/* A folder that is a layer of its own now, and was a part of another before: what the box changed in it would be out of
+ * its sight. */
+static int check_new(const struct layer_box *layers, const char *lower, struct hutch_error *err) {
+        for (size_t n = 0; layers->meta.lowers[n]; n++) {
+                bool any = false;
+
+                if (!path_is_beneath(lower, layers->meta.lowers[n]))
+                        continue;
+                if (stack_has(layers, n, path_tail(lower, layers->meta.lowers[n]) + 1, &any) < 0)
+                        return error_oom(err);
+                if (any)
+                        return refuse_other_mounts(layers, lower, err);
+        }
+        return 0;
+}
+
+/* And the other way round: one that is a layer no longer. */
+static int check_old(const struct layer_box *layers, const struct plan *plan, struct hutch_error *err) {
+        for (size_t n = 0; layers->meta.lowers[n]; n++) {
+                bool used = false, any = false;
+
+                for (size_t i = 0; !used && i < plan->n_steps; i++)
+                        used = plan->steps[i].kind == STEP_COW && plan->steps[i].layer == n;
+                if (!used && stack_has(layers, n, "", &any) < 0)
+                        return error_oom(err);
+                if (any)
+                        return refuse_other_mounts(layers, layers->meta.lowers[n], err);
+        }
+        return 0;
+}
+
 static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
+        int r;
+
         for (unsigned n = 0; layers->meta.lowers[n]; n++)
                 if (streq(layers->meta.lowers[n], lower_of(s))) {
                         *ret = n;
                         return 0;
                 }
+        r = check_new(layers, lower_of(s), err);
+        if (r < 0)
+                return r;
         *ret = (unsigned) strv_length(layers->meta.lowers);
         if (s->flags & STEP_SYSTEM && strv_push(&layers->meta.system, s->dest) < 0)
                 return error_oom(err);
@@ -96,7 +140,7 @@ static int match_layers(struct layer_box *layers, struct plan *plan, struct hutc
                         r = find_layer(layers, &plan->steps[i], &numbers[plan->steps[i].layer], err);
         if (r >= 0)
                 plan_renumber_layers(plan, numbers, (unsigned) strv_length(layers->meta.lowers));
-        return r;
+        return r < 0 ? r : check_old(layers, plan, err);
 }
 
 static void forget_since(hutch_box *box) {
@@ -122,7 +166,7 @@ int layers_remember(hutch_box *box, struct hutch_error *err) {
                 if (layer_is_system(&box->layers->meta, i))
                         continue;
                 r = changes_open_layer(box->layers, i, &layer, err);
-                if (r >= 0)
+                if (r >= 0 && layer.folder >= 0)
                         r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
                 changes_close_layer(&layer);
         }
@@ -213,15 +257,28 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
         return r < 0 ? r : adopt(box, err);
 }
 
-/* The place at which the command saw the layer: the last one of those that show it. */
-static const char *place_of(const hutch_box *box, const struct plan *plan, size_t layer) {
-        const char *place = NULL;
+/* The place at which the command saw the layer: the last one of those that show it. One that lies in another is shown
+ * wherever that is, and only the other has steps for all its places. */
+static int place_of(const hutch_box *box, const struct plan *plan, size_t layer, char **ret) {
+        const struct step *own = NULL, *outer = NULL, *shown = NULL;
 
-        for (size_t i = 0; i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_COW && plan->steps[i].layer == layer &&
-                    (!place || path_is_beneath(plan->cwd, plan->steps[i].dest)))
-                        place = plan->steps[i].dest;
-        return place ? place : box->layers->meta.dests[layer];
+        for (const struct step *s = plan->steps; s < plan->steps + plan->n_steps; s++) {
+                if (s->kind != STEP_COW)
+                        continue;
+                if (s->layer == layer && !s->text)
+                        own = s;
+                if (s->layer == layer && (!shown || path_is_beneath(plan->cwd, s->dest)))
+                        shown = s;
+        }
+        for (const struct step *s = plan->steps; own && s < own; s++)
+                if (s->kind == STEP_COW && !s->text && !outer && path_is_beneath(own->dest, s->dest) &&
+                    path_is_beneath(own->source, s->source))
+                        outer = s;
+        for (const struct step *s = plan->steps; outer && s < plan->steps + plan->n_steps; s++)
+                if (s->kind == STEP_COW && s->layer == outer->layer && path_is_beneath(plan->cwd, s->dest))
+                        return asprintf(ret, "%s%s", s->dest, path_tail(own->dest, outer->dest)) < 0 ? -ENOMEM : 0;
+        *ret = strdup(shown ? shown->dest : box->layers->meta.dests[layer]);
+        return *ret ? 0 : -ENOMEM;
 }
 
 int tracked_add(struct tracked *t, const char *place, const struct change_list *list) {
@@ -248,12 +305,14 @@ static int sort_changes(const hutch_box *box, const struct plan *plan, const str
         for (size_t i = 0; r >= 0 && i < changes->n_layers; i++) {
                 _cleanup_(change_list_done) struct change_list since = {0};
                 const struct layer_pair *layer = &changes->layers[i];
+                _cleanup_(freep) char *place = NULL;
 
                 if (layer->folder < 0)
                         continue;
                 if (i < box->n_since)
                         r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
-                if (r >= 0 && tracked_add(t, place_of(box, plan, i), i < box->n_since ? &since : &layer->list) < 0)
+                if (r >= 0 && (place_of(box, plan, i, &place) < 0 ||
+                               tracked_add(t, place, i < box->n_since ? &since : &layer->list) < 0))
                         r = error_oom(err);
         }
         return r;

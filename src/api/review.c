@@ -60,7 +60,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
 static void describe(const struct changes *all, const struct change *c, const char *host_path, hutch_change *ret) {
         *ret = (hutch_change){.kind = (hutch_change_kind) c->kind,
                               .path = host_path,
-                              .short_path = all->n_reviewed > 1 ? host_path : c->path,
+                              .short_path = changes_shorten(all, host_path),
                               .old_size = c->old_size,
                               .new_size = c->new_size,
                               .old_mode = c->old_mode,
@@ -80,10 +80,11 @@ int review_diff_change(const hutch_review *review, size_t index, unsigned flags,
                        struct hutch_error *err) {
         const struct changes *all = &review->changes;
         const struct layer_pair *layer = &all->layers[all->items[index].layer];
+        const char *folder = changes_shorten(all, layer->pair.host_path);
         const struct diff_options options = {.colour = flags & HUTCH_DIFF_COLOUR,
                                              .clean = flags & HUTCH_DIFF_CLEAN,
                                              .context = 3,
-                                             .folder = all->n_reviewed > 1 ? layer->pair.host_path + 1 : NULL};
+                                             .folder = folder[0] ? folder + (folder[0] == '/') : NULL};
 
         return review_diff(&layer->pair, all->items[index].change, &options, out, err);
 }
@@ -122,7 +123,7 @@ bool hutch_review_chooses(const hutch_review *review, size_t index, const char *
         if (!paths)
                 return true;
         one = &review->changes.items[index];
-        return choice_make(&review->changes.layers[one->layer], paths, &choice, NULL) >= 0 &&
+        return choice_make(&review->changes, one->layer, paths, &choice, NULL) >= 0 &&
                choice_has(&choice, one->change->path);
 }
 
@@ -206,7 +207,7 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
                 struct apply_result result;
                 _cleanup_(choice_done) struct choice choice = {0};
 
-                r = choice_make(&all->layers[i], paths, &choice, err);
+                r = choice_make(all, i, paths, &choice, err);
                 if (r >= 0 && !choice.none)
                         r = review_apply(&all->layers[i].pair, all->layers[i].folder, &all->layers[i].list,
                                          choice.all ? NULL : choice.paths, &options, &result, err);
@@ -225,7 +226,7 @@ int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_e
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 _cleanup_(choice_done) struct choice choice = {0};
 
-                r = choice_make(&all->layers[i], paths, &choice, err);
+                r = choice_make(all, i, paths, &choice, err);
                 if (r >= 0 && !choice.none)
                         r = review_discard(&all->layers[i].pair, all->layers[i].folder,
                                            choice.all ? NULL : choice.paths, err);

@@ -2,6 +2,7 @@
  * missing. */
 #include <errno.h>
 
+#include "../base/path.h"
 #include "../base/strv.h"
 #include "../layer/skeleton.h"
 #include "api.h"
@@ -15,10 +16,13 @@ int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_e
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
                 size_t n = strv_length(s->below);
+                bool inside = false;
 
                 if (s->kind != STEP_COW || !(s->flags & STEP_SYSTEM) || s->flags & STEP_GRANTED || n == 0)
                         continue;
-                r = strv_push(&tops, s->source);
+                for (char **top = tops; top && *top; top++)
+                        inside = inside || path_is_beneath(s->source, *top);
+                r = inside ? 0 : strv_push(&tops, s->source);
                 if (r >= 0 && !path) {
                         path = strndup(s->below[n - 1], strlen(s->below[n - 1]) - strlen(s->source));
                         r = path ? 0 : -ENOMEM;

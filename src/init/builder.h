@@ -8,9 +8,9 @@ struct builder {
         const struct init_input *in;
         const struct mount_ops *ops;
         int root;
-        dev_t own;                       /* the root's file system: ours to make things in */
-        dev_t system[N_SYSTEM_MOST + 4]; /* and the layers over the system's folders, which are the box's */
-        unsigned n_system;
+        dev_t own;     /* the root's file system: ours to make things in */
+        dev_t *system; /* and the layers over the system's folders, which are the box's */
+        size_t n_system;
         int *sources; /* of the steps, then their layers' folders, then what is below those; opened before the root
                        * covers anything of the host */
         unsigned n_scratch, n_covers, n_parked;
@@ -31,6 +31,18 @@ void builder_tmpfs_options(const struct plan *plan, unsigned mode, char *ret, si
 unsigned builder_flags(const struct step *s);
 int builder_error(struct hutch_error *err, int r, const char *what, const char *path);
 int builder_place_error(struct hutch_error *err, int r, const char *dest);
+
+/* Stands in for a folder that no overlay takes, because other file systems are mounted inside of it. */
+struct standin {
+        int folder;    /* its lower */
+        int source;    /* the host's folder, O_PATH; not owned */
+        char **closed; /* names of what could not be copied */
+};
+
+int standin_make(struct builder *b, const struct step *s, int source, struct standin *ret, struct hutch_error *err);
+/* Once the overlay is at `dest`. */
+int standin_attach_closed(struct builder *b, const struct standin *in, const char *dest);
+void standin_done(struct standin *in);
 
 /* A copy-on-write folder. */
 int cow_attach(struct builder *b, const struct step *s, int prepared, int prepared_layer, struct hutch_error *err);

@@ -110,6 +110,12 @@ static int gather_lowers(struct builder *b, const struct step *s, int lower, str
                         ret->fds[i] = fcntl(b->in->mounts[first + i], F_DUPFD_CLOEXEC, 3);
                 } else
                         ret->fds[i] = take_fd(&b->sources[first + i]);
+                /* The skeleton, which is the lowest, may be older than the folder. */
+                if (ret->fds[i] == -ENOENT && s->flags & STEP_SYSTEM && i == n - 1) {
+                        ret->fds[i] = lower;
+                        ret->n = n;
+                        return r;
+                }
                 if (r >= 0 && ret->fds[i] < 0)
                         r = ret->fds[i] == -1 ? -errno : ret->fds[i];
         }
@@ -144,7 +150,7 @@ static int attach_read_only(struct builder *b, const struct step *s, int lower, 
                 return builder_error(err, r, "attach", s->source);
         init_tell(b->in,
                   "%s is read-only: it is another file system, mounted inside of a copy-on-write folder, and "
-                  "cannot be copy-on-write itself",
+                  "cannot be copy-on-write itself; unix sockets in it can be connected to",
                   s->source);
         return 0;
 }
@@ -152,8 +158,8 @@ static int attach_read_only(struct builder *b, const struct step *s, int lower, 
 static int cow_error(struct hutch_error *err, int r, const struct step *s) {
         if (r == -EINVAL)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "cannot attach %s copy-on-write: other file systems are mounted inside of it, or its "
-                                 "own cannot be the lower of an overlay",
+                                 "cannot attach %s copy-on-write: its file system cannot be the lower of an overlay, "
+                                 "or another was mounted inside of it just now",
                                  s->source);
         return builder_error(err, r, "attach copy-on-write", s->source);
 }
@@ -211,8 +217,20 @@ int cow_attach(struct builder *b, const struct step *s, int prepared, int prepar
         r = open_lower(b, s, prepared, &st, &lower, err);
         if (r < 0)
                 return r;
-        /* Prepared by root without a map of ids, because its file system knows none: nobody's, in the box. */
-        if (prepared >= 0 && s->flags & STEP_SUBMOUNT && st.st_uid != b->in->plan->uid)
+        if (s->flags & STEP_SPLIT) {
+                _cleanup_(standin_done) struct standin standin = {.folder = -1};
+
+                r = standin_make(b, s, lower, &standin, err);
+                if (r >= 0)
+                        r = attach_overlay(b, s, prepared_layer, standin.folder, st.st_mode, dest, err);
+                if (r < 0)
+                        return r;
+                r = standin_attach_closed(b, &standin, s->dest);
+                return r < 0 ? builder_error(err, r, "attach what is in", s->source) : 0;
+        }
+        /* Prepared by root without a map of ids, because its file system knows none: nobody's, in the box. The system's
+         * are so anyway, and have the skeleton. */
+        if (prepared >= 0 && s->flags & STEP_SUBMOUNT && !(s->flags & STEP_SYSTEM) && st.st_uid != b->in->plan->uid)
                 return attach_read_only(b, s, lower, dest, err);
         return attach_overlay(b, s, prepared_layer, lower, st.st_mode, dest, err);
 }

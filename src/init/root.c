@@ -34,7 +34,7 @@ static bool is_own(const struct builder *b, int fd) {
 
         if (fstat(fd, &st) < 0)
                 return false;
-        for (unsigned i = 0; i < b->n_system; i++)
+        for (size_t i = 0; i < b->n_system; i++)
                 if (st.st_dev == b->system[i])
                         return true;
         return st.st_dev == b->own;
@@ -400,14 +400,19 @@ static int attach_cow(struct builder *b, const struct step *s, int prepared, int
                       struct hutch_error *err) {
         _cleanup_(closep) int fd = -1;
         struct stat st;
+        dev_t *grown;
         int r;
 
         r = cow_attach(b, s, prepared, prepared_layer, err);
-        if (r < 0 || !(s->flags & STEP_SYSTEM) || b->n_system == ARRAY_SIZE(b->system))
+        if (r < 0 || !(s->flags & STEP_SYSTEM))
                 return r;
         fd = builder_open(b, s->dest);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return builder_error(err, fd < 0 ? fd : -errno, "look at", s->dest);
+        grown = reallocarray(b->system, b->n_system + 1, sizeof(*grown));
+        if (!grown)
+                return error_oom(err);
+        b->system = grown;
         b->system[b->n_system++] = st.st_dev;
         return 0;
 }
@@ -529,6 +534,7 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
                 }
         }
         free(b.sources);
+        free(b.system);
         remove_scratch(&b);
         if (fchdir(b.root) < 0)
                 return builder_error(err, -errno, "enter", "the box's root");

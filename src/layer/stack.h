@@ -42,6 +42,9 @@ int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *e
 /* The folders of the frozen layers of the n-th, the topmost first. */
 int stack_list_below(const struct layer_box *box, size_t n, char ***ret);
 
+/* Whether the n-th layer or a frozen one below it has anything at a path of its folder; "": anything at all. */
+int stack_has(const struct layer_box *box, size_t n, const char *path, bool *ret);
+
 /* Between its parts. */
 struct stack_name {
         char text[32];

@@ -28,6 +28,16 @@ static bool is_home(const struct survey *survey, const char *real) {
                (survey->home_fact.real && streq(real, survey->home_fact.real));
 }
 
+static int check_parts(const struct plan_input *in, const struct path_fact *fact, const char *what,
+                       struct hutch_error *err) {
+        if (!plan_has_too_many_parts(in, fact))
+                return 0;
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, E2BIG,
+                         "%s %s cannot be copy-on-write: other file systems are mounted inside of it, and the folders "
+                         "beside them are too many to have a layer each (%zu)",
+                         what, fact->real, fact->n_mounts);
+}
+
 static int check_workspace(const struct plan_input *in, struct hutch_error *err) {
         const struct path_fact *ws = &in->survey->workspace;
         const char *path = in->policy->workspace_dir ? in->policy->workspace_dir : in->policy->base_dir;
@@ -56,7 +66,8 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
             path_is_beneath(ws->real, "/dev"))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
                                  "workspace %s: refused, it is the kernel's, not a folder of files", ws->real);
-        return check_own_folders(in->survey, ws->real, "workspace", err);
+        r = in->policy->workspace == HUTCH_WORKSPACE_COW ? check_parts(in, ws, "workspace", err) : 0;
+        return r < 0 ? r : check_own_folders(in->survey, ws->real, "workspace", err);
 }
 
 static int check_kind(const struct path_rule *rule, const struct path_fact *fact, struct hutch_error *err) {
@@ -136,7 +147,8 @@ static int check_path(const struct plan_input *in, const struct path_rule *rule,
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
                         "%s %s: refused, it is your home with everything in it: name the folders that are needed",
                         rule->origin, rule->path);
-        return check_own_folders(in->survey, fact->real, rule->origin, err);
+        r = rule->access == HUTCH_COW ? check_parts(in, fact, rule->origin, err) : 0;
+        return r < 0 ? r : check_own_folders(in->survey, fact->real, rule->origin, err);
 }
 
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err) {

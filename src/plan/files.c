@@ -136,66 +136,6 @@ static int add_granted(struct plan *plan, const struct path_fact *fact, const ch
                                                  .origin = (char *) origin});
 }
 
-/* What is mounted inside of a copy-on-write folder is no part of it as an overlay: a layer of its own for each. */
-static int add_cow_mounts(struct plan *plan, const struct path_fact *fact, const char *dest, const char *origin) {
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < fact->n_mounts; i++) {
-                const struct mount_fact *m = &fact->mounts[i];
-                _cleanup_(freep) char *place = NULL;
-                struct step s = {.kind = m->folder ? STEP_COW : STEP_BIND,
-                                 .flags = STEP_GRANTED,
-                                 .owner = m->uid,
-                                 .group = m->gid,
-                                 .dev = m->dev,
-                                 .ino = m->ino,
-                                 .source = m->path,
-                                 .origin = (char *) origin};
-
-                if (asprintf(&place, "%s%s", dest, path_tail(m->path, fact->real)) < 0)
-                        return -ENOMEM;
-                s.dest = place;
-                if (m->folder) {
-                        s.flags |= STEP_WRITABLE | STEP_SUBMOUNT;
-                        s.layer = plan->n_layers++;
-                } else
-                        r = strv_pushf(&plan->notices,
-                                       "%s is read-only: it is a mount of its own inside of a copy-on-write folder",
-                                       m->path);
-                if (r >= 0)
-                        r = plan_add_step(plan, s);
-        }
-        return r;
-}
-
-static unsigned layer_at(const struct plan *plan, const char *dest) {
-        unsigned layer = 0;
-
-        for (size_t i = 0; i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_COW && streq(plan->steps[i].dest, dest))
-                        layer = plan->steps[i].layer;
-        return layer;
-}
-
-/* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
-static int add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,
-                   const char *origin) {
-        struct step s = {.kind = STEP_COW,
-                         .flags = STEP_GRANTED | STEP_WRITABLE,
-                         .layer = same ? layer_at(plan, same) : plan->n_layers++,
-                         .owner = fact->uid,
-                         .group = fact->gid,
-                         .dev = fact->dev,
-                         .ino = fact->ino,
-                         .source = fact->real,
-                         .dest = (char *) dest,
-                         .text = (char *) same,
-                         .origin = (char *) origin};
-        int r = plan_add_step(plan, s);
-
-        return r < 0 || same ? r : add_cow_mounts(plan, fact, dest, origin);
-}
-
 static int add_workspace(struct plan *plan, const struct plan_input *in) {
         const struct path_fact *ws = &in->survey->workspace;
         bool writable = in->policy->workspace == HUTCH_WORKSPACE_RW, cow = in->policy->workspace == HUTCH_WORKSPACE_COW;
@@ -205,14 +145,14 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
                 return add_own(plan, in, "/workspace", "workspace", 0755, "workspace");
         if (in->policy->identity == HUTCH_AS_USER)
-                return cow ? add_cow(plan, ws, "/workspace", NULL, "workspace")
+                return cow ? plan_add_cow(plan, ws, "/workspace", NULL, "workspace")
                            : add_granted(plan, ws, "/workspace", writable, "workspace");
         if (asprintf(&below, "/workspace/%s", path_basename(ws->real)) < 0)
                 return -ENOMEM;
-        r = cow ? add_cow(plan, ws, ws->real, NULL, "workspace")
+        r = cow ? plan_add_cow(plan, ws, ws->real, NULL, "workspace")
                 : add_granted(plan, ws, ws->real, writable, "workspace");
         if (r >= 0 && !streq(below, ws->real))
-                r = cow ? add_cow(plan, ws, below, ws->real, "workspace")
+                r = cow ? plan_add_cow(plan, ws, below, ws->real, "workspace")
                         : add_granted(plan, ws, below, writable, "workspace");
         return r;
 }
@@ -343,7 +283,7 @@ static int add_rule_at(struct plan *plan, const struct path_rule *rule, const st
                 return plan_add_step(plan,
                                      (struct step){.kind = STEP_HIDE, .dest = (char *) dest, .origin = rule->origin});
         case HUTCH_COW:
-                return add_cow(plan, fact, dest, first, rule->origin);
+                return plan_add_cow(plan, fact, dest, first, rule->origin);
         case HUTCH_DEVICE:
                 return add_device(plan, fact->real, dest, rule->origin);
         default:

@@ -30,6 +30,8 @@ enum {
         STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
         STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
         STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
+        STEP_SPLIT = 1 << 9,  /* STEP_COW: others are mounted inside of it: of its own only the files, the folders in it
+                               * are steps of their own */
         STEP_SYSTEM = 1 << 6, /* STEP_COW: a folder of the system's; its layer is dropped with the box, not reviewed */
         STEP_OWN = 1 << 8,    /* STEP_COW: a folder of the box's own, over an empty one of hutch's state */
         STEP_SEED = 1 << 7, /* STEP_FILE: the box's own file in a layer or a folder of its own, to change as it likes */
@@ -116,6 +118,13 @@ int plan_may_pass(const struct plan *plan, const char *name, char ***notices);
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_system(struct plan *plan, const struct plan_input *in);
+/* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
+int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,
+                 const char *origin);
+/* The same for a folder of the system's, with the skeleton in between. */
+int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton);
+/* Whether a folder has to be split into so many layers that it cannot be had. */
+bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

@@ -16,23 +16,6 @@ static bool stays_read_only(const char *path) {
         return streq(path, "/nix") || streq(path, "/snap");
 }
 
-static int add_cow(struct plan *plan, const char *path, const char *skeleton) {
-        _cleanup_(freep) char *folder = NULL;
-        char *below[] = {NULL, NULL};
-
-        if (asprintf(&folder, "%s%s", skeleton, path) < 0)
-                return -ENOMEM;
-        below[0] = folder;
-        /* Not a person's path: started by root, root's files in it stay nobody's. */
-        return plan_add_step(plan, (struct step){.kind = STEP_COW,
-                                                 .flags = STEP_WRITABLE | STEP_SYSTEM,
-                                                 .layer = plan->n_layers++,
-                                                 .source = (char *) path,
-                                                 .dest = (char *) path,
-                                                 .below = below,
-                                                 .origin = (char *) "--cow"});
-}
-
 static int add_var(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
         _cleanup_(freep) char *var = NULL;
@@ -49,9 +32,9 @@ static int add_var(struct plan *plan, const struct plan_input *in) {
                                               .dest = (char *) "/var",
                                               .origin = (char *) "--cow"});
         if (r >= 0 && survey->has_dpkg && !survey->database_mounted)
-                r = add_cow(plan, "/var/lib/dpkg", survey->skeleton);
+                r = plan_add_cow_system(plan, &(struct path_fact){.real = (char *) "/var/lib/dpkg"}, survey->skeleton);
         if (r >= 0 && survey->has_apt && !survey->database_mounted)
-                r = add_cow(plan, "/var/lib/apt", survey->skeleton);
+                r = plan_add_cow_system(plan, &(struct path_fact){.real = (char *) "/var/lib/apt"}, survey->skeleton);
         return r;
 }
 
@@ -78,22 +61,22 @@ int plan_add_system(struct plan *plan, const struct plan_input *in) {
                               "the system's folders are read-only: there is no place for a skeleton of them");
         for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
                 const struct system_fact *f = &survey->system[i];
+                bool too_many = plan_has_too_many_parts(in, &f->tree);
 
                 if (f->link)
                         r = plan_add_step(
                                 plan, (struct step){.kind = STEP_SYMLINK, .dest = (char *) f->path, .text = f->link});
-                else if (cow && !f->mounts_inside && !stays_read_only(f->path))
-                        r = add_cow(plan, f->path, survey->skeleton);
+                else if (cow && !too_many && !stays_read_only(f->path))
+                        r = plan_add_cow_system(plan, &f->tree, survey->skeleton);
                 else
                         r = plan_add_step(
                                 plan,
                                 (struct step){.kind = STEP_BIND, .source = (char *) f->path, .dest = (char *) f->path});
-                if (r >= 0 && cow && f->mounts_inside)
-                        r = strv_pushf(
-                                &plan->notices,
-                                "%s stays read-only: other file systems are mounted inside of it, and those cannot "
-                                "be under a layer",
-                                f->path);
+                if (r >= 0 && cow && too_many && !stays_read_only(f->path))
+                        r = strv_pushf(&plan->notices,
+                                       "%s stays read-only: other file systems are mounted inside of it, in folders "
+                                       "with too many others",
+                                       f->path);
         }
         if (r >= 0 && cow)
                 r = add_var(plan, in);

@@ -120,45 +120,60 @@ static bool is_repository(struct view *view, const char *folder) {
                 (is_there(view, folder, "objects", true) && is_there(view, folder, "refs", true)));
 }
 
-/* The part of the path that would be a repository of its own if the rest is one of its steering files. */
-static int find_repository(const struct change *change, char **ret) {
+/* Whether the rest of a path is one of the steering files of a repository. */
+static bool is_steering(const struct change *change, const char *tail) {
         static const char *const always[] = {"config", "config.worktree", "commondir", "info/attributes", "hooks"};
         static const char *const made[] = {"HEAD", "objects", "refs"};
-        const char *path = change->path;
+        bool found = startswith(tail, "hooks/");
 
-        for (const char *tail = path; tail; tail = strchr(tail, '/') ? strchr(tail, '/') + 1 : NULL) {
-                bool found = startswith(tail, "hooks/");
+        for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+                found = found || streq(tail, always[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+                found = found || (change->kind == CHANGE_CREATED && streq(tail, made[i]));
+        return found;
+}
 
-                for (size_t i = 0; i < ARRAY_SIZE(always); i++)
-                        found = found || streq(tail, always[i]);
-                for (size_t i = 0; i < ARRAY_SIZE(made); i++)
-                        found = found || (change->kind == CHANGE_CREATED && streq(tail, made[i]));
-                if (!found)
-                        continue;
-                *ret = strndup(path, tail == path ? 0 : (size_t) (tail - path - 1));
-                return *ret ? 0 : -ENOMEM;
+/* A folder above the pair's, of which the pair's is a part: as the host has it. What the box made there is judged where
+ * it made it. */
+static bool is_repository_of_host(const char *folder) {
+        static const char *const names[] = {"HEAD", "objects", "refs"};
+        struct stat st;
+        bool all = true;
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                _cleanup_(freep) char *path = tree_join(folder, names[i]);
+
+                all = all && path && lstat(path, &st) == 0;
         }
-        return 0;
+        return all;
 }
 
 static int judge_repository(struct view *view, struct change *change) {
-        _cleanup_(freep) char *folder = NULL, *where = NULL;
-        const char *name;
-        int r;
+        const char *host = view->pair->host_path, *top = review_top(view->pair);
+        _cleanup_(freep) char *where = tree_join(host, change->path);
+        size_t above = streq(top, "/") ? 0 : strlen(top);
 
-        if (change->kind == CHANGE_DELETED)
-                return 0;
-        r = find_repository(change, &folder);
-        if (r < 0 || !folder)
-                return r;
-        /* In `.git` itself data/protected says all, and HEAD changes all the time. */
-        where = tree_join(view->pair->host_path, folder);
         if (!where)
                 return -ENOMEM;
-        name = path_basename(where);
-        if (strcasecmp(name, ".git") == 0 || strcasestr(where, "/.git/") || !is_repository(view, folder))
+        if (change->kind == CHANGE_DELETED)
                 return 0;
-        return protect(view, change, "part of a folder that git takes for a repository");
+        for (const char *tail = where + above; tail; tail = strchr(tail, '/')) {
+                _cleanup_(freep) char *folder = NULL;
+
+                tail++;
+                if (!is_steering(change, tail))
+                        continue;
+                folder = strndup(where, (size_t) (tail - where - 1));
+                if (!folder)
+                        return -ENOMEM;
+                /* In `.git` itself data/protected says all, and HEAD changes all the time. */
+                if (strcasecmp(path_basename(folder), ".git") == 0 || strcasestr(folder, "/.git/"))
+                        continue;
+                if (path_is_beneath(folder, host) ? is_repository(view, path_tail(folder, host) + !streq(folder, host))
+                                                  : is_repository_of_host(folder))
+                        return protect(view, change, "part of a folder that git takes for a repository");
+        }
+        return 0;
 }
 
 /* What stands at an absolute path: in the merge if it lies under review, else on the host. */
@@ -224,7 +239,7 @@ static int resolve(struct view *view, char *path, char **ret) {
 }
 
 static const char *protected_target(struct view *view, const char *path) {
-        const char *root = view->pair->host_path;
+        const char *root = review_top(view->pair);
 
         return protected_find(path, path_is_beneath(path, root) ? strlen(root) : 0, PROTECTED_TARGET);
 }
@@ -256,7 +271,7 @@ static int judge_link(struct view *view, struct change *change, const char *wher
                 change->is_protected = true;
                 return set_note(change, "a link that leads to a protected name (%s)", pattern);
         }
-        if (!path_is_beneath(led, view->pair->host_path))
+        if (!path_is_beneath(led, review_top(view->pair)))
                 return set_note(change, "a link that leads out of the folder");
         return 0;
 }
@@ -284,6 +299,7 @@ static int judge_leads(struct view *view, struct change *change, const char *whe
 int judge_change(struct view *view, struct change *change) {
         _cleanup_(freep) char *where = NULL;
         const char *root = streq(view->pair->host_path, "/") ? "" : view->pair->host_path, *pattern;
+        const char *top = review_top(view->pair);
         mode_t new = change->new_mode;
         bool folder = (!change->old_mode || S_ISDIR(change->old_mode)) && (!new || S_ISDIR(new)), found = false;
         int r;
@@ -296,7 +312,7 @@ int judge_change(struct view *view, struct change *change) {
                 change->is_special = true;
                 return set_note(change, "%s is never applied", special_name(new));
         }
-        pattern = protected_find(where, strlen(root), folder ? PROTECTED_FOLDER : PROTECTED_OTHER);
+        pattern = protected_find(where, streq(top, "/") ? 0 : strlen(top), folder ? PROTECTED_FOLDER : PROTECTED_OTHER);
         if (pattern)
                 return protect(view, change, pattern);
         r = judge_leads(view, change, where, &found);

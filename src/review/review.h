@@ -30,7 +30,13 @@
 struct review_pair {
         int lower, upper;      /* folders, O_PATH is enough; they stay the caller's */
         const char *host_path; /* of the lower: absolute and resolved; for messages and for protected names */
+        const char *top; /* the folder that is reviewed as a whole, of which the lower is a part; NULL: the lower */
 };
+
+/* The folder that is reviewed as a whole. */
+static inline const char *review_top(const struct review_pair *pair) {
+        return pair->top ? pair->top : pair->host_path;
+}
 
 enum change_kind { CHANGE_CREATED, CHANGE_MODIFIED, CHANGE_DELETED };
 

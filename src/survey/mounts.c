@@ -1,9 +1,16 @@
-/* Which file systems are mounted beneath a folder.
+/* Which file systems are mounted beneath a folder, and how the folder is split into parts that have none.
+ *
+ * Who is not root cannot have a copy of a folder without what is mounted in it: the kernel locks mounts together when a
+ * user namespace copies them, for what is beneath a mount may be hidden by it on purpose. So no overlay takes such a
+ * folder, and each part of it must have one of its own: every mount, every folder on the way to one, and every folder
+ * beside those ways.
  *
  * The list of mounts also holds those that something was mounted over later: what a path leads to now is asked of the
  * path itself. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "../base/io.h"
@@ -14,35 +21,139 @@
 #define STATX_MNT_ID 0x1000
 #endif
 
-static int add(struct path_fact *fact, const char *path, unsigned long long id) {
-        struct mount_fact *grown, *one;
-        struct statx sx;
-        struct stat st;
-
+static struct mount_fact *find(const struct path_fact *fact, const char *path) {
         for (size_t i = 0; i < fact->n_mounts; i++)
                 if (streq(fact->mounts[i].path, path))
-                        return 0;
-        /* One that cannot be looked at is covered, or nobody's business; so is the box's view of it. */
-        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_MNT_ID, &sx) < 0 ||
-            lstat(path, &st) < 0)
-                return errno == ENOMEM ? -ENOMEM : 0;
-        if (sx.stx_mask & STATX_MNT_ID && sx.stx_mnt_id != id)
-                return 0;
-        grown = reallocarray(fact->mounts, fact->n_mounts + 1, sizeof(*grown));
+                        return &fact->mounts[i];
+        return NULL;
+}
+
+static int add(struct path_fact *fact, const char *path, const struct stat *st, struct mount_fact **ret) {
+        struct mount_fact *grown = reallocarray(fact->mounts, fact->n_mounts + 1, sizeof(*grown)), *one;
+
         if (!grown)
                 return -ENOMEM;
         fact->mounts = grown;
         one = &fact->mounts[fact->n_mounts];
         *one = (struct mount_fact){.path = strdup(path),
-                                   .folder = S_ISDIR(st.st_mode),
-                                   .dev = st.st_dev,
-                                   .ino = st.st_ino,
-                                   .uid = st.st_uid,
-                                   .gid = st.st_gid};
+                                   .folder = S_ISDIR(st->st_mode),
+                                   .special = !S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode),
+                                   .dev = st->st_dev,
+                                   .ino = st->st_ino,
+                                   .uid = st->st_uid,
+                                   .gid = st->st_gid};
         if (!one->path)
                 return -ENOMEM;
         fact->n_mounts++;
+        *ret = one;
         return 0;
+}
+
+/* A mount in a folder that the caller may not enter: the folder stands for it. It is as closed to the box. */
+static int add_closed(struct path_fact *fact, char *path) {
+        struct mount_fact *one;
+        struct stat st = {0};
+        char *slash;
+        int r;
+
+        while ((slash = strrchr(path, '/'))) {
+                *slash = 0;
+                if (lstat(path, &st) == 0 || errno != EACCES)
+                        break;
+        }
+        if (!S_ISDIR(st.st_mode) || strlen(path) <= strlen(fact->real) || find(fact, path))
+                return 0;
+        r = add(fact, path, &st, &one);
+        if (r >= 0)
+                one->mounted = true;
+        return r;
+}
+
+static int add_mount(struct path_fact *fact, char *path, unsigned long long id) {
+        struct mount_fact *one;
+        struct statx sx;
+        struct stat st;
+        int r;
+
+        if (find(fact, path))
+                return 0;
+        /* Most that cannot be looked at are covered. */
+        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_MNT_ID, &sx) < 0 ||
+            lstat(path, &st) < 0)
+                return errno == ENOMEM ? -ENOMEM : errno == EACCES ? add_closed(fact, path) : 0;
+        if (sx.stx_mask & STATX_MNT_ID && sx.stx_mnt_id != id)
+                return 0;
+        r = add(fact, path, &st, &one);
+        if (r >= 0)
+                one->mounted = true;
+        return r;
+}
+
+/* The folders above a mount, up to but without the one that all is about, are ways to it. */
+static int add_ways(struct path_fact *fact, const char *mount) {
+        _cleanup_(freep) char *path = strdup(mount);
+        size_t least = strlen(fact->real);
+
+        if (!path)
+                return -ENOMEM;
+        for (char *slash = strrchr(path, '/'); slash && (size_t) (slash - path) > least; slash = strrchr(path, '/')) {
+                struct mount_fact *one;
+                struct stat st;
+                int r;
+
+                *slash = 0;
+                one = find(fact, path);
+                if (!one) {
+                        if (lstat(path, &st) < 0)
+                                return -errno;
+                        r = add(fact, path, &st, &one);
+                        if (r < 0)
+                                return r;
+                }
+                if (one->split)
+                        break;
+                one->split = true;
+        }
+        return 0;
+}
+
+/* The folders in `folder` that are neither mounts nor ways. One that cannot be listed is found out by who attaches it.
+ */
+static int add_beside(struct path_fact *fact, const char *folder) {
+        DIR *dir = opendir(folder);
+        struct dirent *entry;
+        int r = 0;
+
+        while (dir && r >= 0 && (entry = readdir(dir))) {
+                char path[PATH_MAX];
+                struct mount_fact *one;
+                struct stat st;
+
+                if (streq(entry->d_name, ".") || streq(entry->d_name, "..") ||
+                    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+                    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int) sizeof(path) ||
+                    find(fact, path) || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+                        continue;
+                r = add(fact, path, &st, &one);
+        }
+        if (dir)
+                closedir(dir);
+        return r;
+}
+
+static int split(struct path_fact *fact) {
+        size_t n = fact->n_mounts;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = add_ways(fact, fact->mounts[i].path);
+        if (r >= 0)
+                r = add_beside(fact, fact->real);
+        n = fact->n_mounts;
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (fact->mounts[i].split)
+                        r = add_beside(fact, fact->mounts[i].path);
+        return r;
 }
 
 static int outer_first(const void *a, const void *b) {
@@ -66,8 +177,10 @@ int survey_mounts(struct path_fact *fact) {
                         continue;
                 path_unescape_octal(path);
                 if (path_is_beneath(path, fact->real) && !streq(path, fact->real))
-                        r = add(fact, path, id);
+                        r = add_mount(fact, path, id);
         }
+        if (r >= 0 && fact->n_mounts > 0)
+                r = split(fact);
         if (r >= 0 && fact->n_mounts > 1)
                 qsort(fact->mounts, fact->n_mounts, sizeof(*fact->mounts), outer_first);
         return r;

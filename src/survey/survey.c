@@ -16,7 +16,7 @@ static const char *const system_paths[] = {"/usr",    "/bin", "/sbin", "/lib", "
                                            "/libx32", "/etc", "/opt",  "/nix", "/snap"};
 _Static_assert(ARRAY_SIZE(system_paths) <= N_SYSTEM_MOST, "room for every system folder");
 
-static int look_at(const char *path, struct path_fact *ret) {
+int survey_look_at(const char *path, struct path_fact *ret) {
         char real[PATH_MAX];
         struct stat st;
 
@@ -168,7 +168,7 @@ static int look_at_caller(struct survey *s) {
         if (home) {
                 r = path_make_absolute(home, NULL, &s->home);
                 if (r >= 0)
-                        r = look_at(s->home, &s->home_fact);
+                        r = survey_look_at(s->home, &s->home_fact);
                 if (r < 0)
                         return r;
         }
@@ -202,7 +202,7 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         if (r >= 0)
                 r = look_at_system(s);
         if (r >= 0 && policy->workspace != HUTCH_WORKSPACE_NONE)
-                r = look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
+                r = survey_look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
         if (r >= 0 && policy->workspace == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
         if (r < 0)
@@ -216,7 +216,7 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 return -ENOMEM;
         s->n_paths = policy->n_paths;
         for (size_t i = 0; i < policy->n_paths; i++) {
-                r = look_at(policy->paths[i].path, &s->paths[i]);
+                r = survey_look_at(policy->paths[i].path, &s->paths[i]);
                 if (r >= 0 && policy->paths[i].access == HUTCH_COW)
                         r = survey_mounts(&s->paths[i]);
                 if (r < 0)
@@ -283,6 +283,8 @@ void survey_free(struct survey *s) {
         free(s->paths);
         for (size_t i = 0; i < s->n_system; i++)
                 free(s->system[i].link);
+        for (size_t i = 0; i < s->n_system; i++)
+                forget(&s->system[i].tree);
         free(s->resolv_conf);
         free(s->skeleton);
         free(s->cpuinfo);

@@ -8,10 +8,14 @@
 
 #include "../policy/policy.h"
 
-/* A file system that is mounted beneath a path. */
+/* A part of a folder in which other file systems are mounted: one of those, a folder on the way to one, or a folder
+ * beside that way. */
 struct mount_fact {
         char *path;
-        bool folder; /* else a file */
+        bool folder;  /* else a file, or: */
+        bool special; /* a socket, FIFO or device */
+        bool mounted; /* a file system of its own */
+        bool split;   /* others are mounted in it, so that no overlay takes it as it is */
         dev_t dev;
         ino_t ino;
         uid_t uid;
@@ -27,15 +31,16 @@ struct path_fact {
         nlink_t links;
         uid_t uid;
         gid_t gid;
-        struct mount_fact *mounts; /* beneath it, outer before inner; looked for where it is to be copy-on-write */
+        struct mount_fact *mounts; /* beneath it, outer before inner; looked for where it is to be copy-on-write. With
+                                    * any, all the parts: whatever is in it is in one of them, but for its own files */
         size_t n_mounts;
 };
 
 /* A folder of the host's root that belongs to the system. */
 struct system_fact {
-        const char *path;   /* "/usr" */
-        char *link;         /* its target where it is a symbolic link (merged /usr) */
-        bool mounts_inside; /* other file systems are mounted in it; known with --cow / only */
+        const char *path;      /* "/usr" */
+        char *link;            /* its target where it is a symbolic link (merged /usr) */
+        struct path_fact tree; /* with --cow / only */
 };
 
 #define N_SYSTEM_MOST 16
@@ -70,6 +75,7 @@ struct survey {
 
 int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err);
 /* Its parts. */
+int survey_look_at(const char *path, struct path_fact *ret);
 int survey_mounts(struct path_fact *fact);
 
 void survey_free(struct survey *s);

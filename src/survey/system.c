@@ -26,7 +26,7 @@ static const char *const folders[] = {"/usr",
                                       "/etc",
                                       "/opt"};
 
-#define SKELETON_FORMAT 1
+#define SKELETON_FORMAT 2
 
 static void mix(uint64_t *hash, const void *data, size_t len) { /* FNV-1a */
         for (const unsigned char *p = data; len > 0; p++, len--)
@@ -58,12 +58,19 @@ static bool is_folder(const char *path) {
         return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* An overlay takes no folder that other file systems are mounted in. */
+/* The package database is a layer as a whole or not at all. */
 static int find_mounts(struct survey *s) {
         _cleanup_(freep) char *info = NULL;
-        int r;
+        int r = 0;
 
-        r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
+        for (size_t i = 0; r >= 0 && i < s->n_system; i++)
+                if (!s->system[i].link) {
+                        r = survey_look_at(s->system[i].path, &s->system[i].tree);
+                        if (r >= 0)
+                                r = survey_mounts(&s->system[i].tree);
+                }
+        if (r >= 0)
+                r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
         if (r < 0)
                 return r;
         for (char *next = info, *line; (line = strsep(&next, "\n"));) {
@@ -71,9 +78,6 @@ static int find_mounts(struct survey *s) {
 
                 for (int field = 0; line && field < 5; field++)
                         path = strsep(&line, " ");
-                for (size_t i = 0; path && i < s->n_system; i++)
-                        if (path_is_beneath(path, s->system[i].path) && !streq(path, s->system[i].path))
-                                s->system[i].mounts_inside = true;
                 if (path && (path_is_beneath(path, "/var/lib/dpkg") || path_is_beneath(path, "/var/lib/apt")))
                         s->database_mounted = true;
         }

@@ -21,6 +21,7 @@
 static struct diff_options diff_options = {.context = 3};
 static struct apply_options apply_options;
 static size_t seen = SIZE_MAX;
+static const char *top;
 
 static int fail(const struct hutch_error *err) {
         fprintf(stderr, "%s: %s\n", hutch_code_name(err->code), err->message);
@@ -95,6 +96,8 @@ static bool option(const char *arg) {
                 diff_options.most_size = strtoull(arg + strlen("--most="), NULL, 10);
         else if (startswith(arg, "--seen="))
                 seen = strtoull(arg + strlen("--seen="), NULL, 10);
+        else if (startswith(arg, "--top="))
+                top = arg + strlen("--top=");
         else
                 return false;
         return true;
@@ -127,8 +130,10 @@ int main(int argc, char **argv) {
         if (!realpath(argv[i], resolved))
                 return 2;
         layer = open_folder(AT_FDCWD, argv[i + 1]);
-        pair = (struct review_pair){
-                .lower = open_folder(AT_FDCWD, argv[i]), .upper = open_folder(layer, "upper"), .host_path = resolved};
+        pair = (struct review_pair){.lower = open_folder(AT_FDCWD, argv[i]),
+                                    .upper = open_folder(layer, "upper"),
+                                    .host_path = resolved,
+                                    .top = top};
         paths = argc - i > 2 ? argv + i + 2 : NULL;
         if (streq(verb, "changes")) {
                 struct change_list list = {0};

@@ -64,6 +64,11 @@ static const struct check_row {
         {{"workspace: in /dev", {"dir=/dev/shm"}},
          HUTCH_E_POLICY_REFUSED,
          "workspace /dev/shm: refused, it is the kernel's, not a folder of files"},
+        {{"workspace: too many folders beside mounts", {"workspace=cow"}, .parts = 251},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "workspace /home/ann/src/app cannot be copy-on-write: other file systems are mounted inside of it, and the "
+         "folders beside them are too many to have a layer each (251)"},
+        {{"workspace: too many folders beside mounts, not in its way", {"workspace=ro"}, .parts = 251}, HUTCH_OK, NULL},
         {{"workspace: missing", {"dir=/nowhere"}}, HUTCH_E_PATH_MISSING, "workspace /nowhere: does not exist"},
         {{"workspace: a missing current folder", .dir = "/gone"},
          HUTCH_E_PATH_MISSING,

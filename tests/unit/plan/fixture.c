@@ -55,6 +55,8 @@ static const struct node {
         {"/usr/bin", NULL, S_IFDIR},
         {"/usr/share/doc", NULL, S_IFDIR},
         {"/etc/ssl/private", NULL, S_IFDIR},
+        {"/opt/data", NULL, S_IFDIR, 1000},
+        {"/opt/sdk", NULL, S_IFDIR},
         {"/dev", NULL, S_IFDIR},
         {"/dev/fuse", NULL, S_IFCHR},
         {"/dev/loop0", NULL, S_IFBLK},
@@ -156,21 +158,37 @@ static int add_caller(struct survey *s, const struct fixture *f) {
         return r < 0 || !s->user || !s->host_name ? -ENOMEM : 0;
 }
 
-static int add_mounts(struct path_fact *ws, const char *const *mounts) {
-        ws->mounts = calloc(3, sizeof(*ws->mounts));
-        for (size_t i = 0; ws->mounts && i < 3 && mounts[i]; i++) {
-                struct path_fact at = {0};
+static int outer_first(const void *a, const void *b) {
+        return strcmp(((const struct mount_fact *) a)->path, ((const struct mount_fact *) b)->path);
+}
 
-                if (look_at(mounts[i], &at) < 0 || !at.real)
+/* A folder is split if one of those that follow lies in it. */
+static int add_mounts(struct path_fact *ws, const char *const *mounts, const char *const *beside) {
+        ws->mounts = calloc(6, sizeof(*ws->mounts));
+        for (size_t i = 0; ws->mounts && i < 6; i++) {
+                const char *path = i < 3 ? mounts[i] : beside[i - 3];
+                struct path_fact at = {0};
+                bool split = false;
+
+                if (!path)
+                        continue;
+                if (look_at(path, &at) < 0 || !at.real)
                         return -ENOMEM;
+                for (size_t j = 0; j < 3 && mounts[j]; j++)
+                        split = split || (path_is_beneath(mounts[j], path) && !streq(mounts[j], path));
                 ws->mounts[ws->n_mounts++] = (struct mount_fact){.path = at.real,
                                                                  .folder = at.type == S_IFDIR,
+                                                                 .mounted = i < 3,
+                                                                 .split = split,
                                                                  .dev = at.dev,
                                                                  .ino = at.ino,
                                                                  .uid = at.uid,
                                                                  .gid = at.gid};
         }
-        return ws->mounts ? 0 : -ENOMEM;
+        if (!ws->mounts)
+                return -ENOMEM;
+        qsort(ws->mounts, ws->n_mounts, sizeof(*ws->mounts), outer_first);
+        return 0;
 }
 
 static int make_survey(const struct fixture *f, const struct hutch_policy *p, struct survey **ret) {
@@ -188,7 +206,12 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
         if (r >= 0 && p->workspace != HUTCH_WORKSPACE_NONE)
                 r = look_at(p->workspace_dir ? p->workspace_dir : p->base_dir, &s->workspace);
         if (r >= 0 && f->mounts[0])
-                r = add_mounts(&s->workspace, f->mounts);
+                r = add_mounts(&s->workspace, f->mounts, f->beside);
+        if (r >= 0 && f->parts) {
+                s->workspace.mounts = calloc(f->parts, sizeof(*s->workspace.mounts));
+                s->workspace.n_mounts = f->parts;
+                r = s->workspace.mounts ? 0 : -ENOMEM;
+        }
         s->paths = calloc(p->n_paths + 1, sizeof(*s->paths));
         s->resolv_conf = strdup(f->resolv_conf ? f->resolv_conf : "/etc/resolv.conf");
         if (r < 0 || !s->paths || !s->resolv_conf)
@@ -208,8 +231,15 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
                 s->system_group = strdup("root:x:0:\nadm:x:4:\n");
                 s->tools = strdup("/usr/libexec/hutch/box-tools");
                 s->has_dpkg = s->has_apt = true;
-                for (size_t i = 0; i < s->n_system; i++)
-                        s->system[i].mounts_inside = f->mounted && streq(f->mounted, s->system[i].path);
+                for (size_t i = 0; r >= 0 && i < s->n_system; i++) {
+                        const char *const mounts[3] = {"/opt/data"}, *const beside[3] = {"/opt/sdk"};
+                        struct path_fact *tree = &s->system[i].tree;
+
+                        *tree = (struct path_fact){.real = strdup(s->system[i].path), .type = S_IFDIR};
+                        r = tree->real ? 0 : -ENOMEM;
+                        if (r >= 0 && f->mounted && streq(f->mounted, s->system[i].path))
+                                r = add_mounts(tree, mounts, beside);
+                }
         }
         *ret = take_ptr(s);
         return r;
@@ -309,7 +339,7 @@ int fixture_plan(const struct fixture *f, struct plan **ret, struct hutch_error 
 
 static void print_step(struct buf *b, const struct step *s) {
         static const char *const flags[] = {"writable", "devices", "noexec", "granted", "replace",
-                                            "submount", "system",  "seed",   "own"};
+                                            "submount", "system",  "seed",   "own",     "split"};
         bool any = false;
 
         buf_printf(b, "  %s:", s->dest);
@@ -381,6 +411,15 @@ const struct fixture golden_cases[] = {
         {"workspace-cow-with-mounts",
          {"workspace=cow"},
          .mounts = {"/home/ann/src/app/.env", "/home/ann/src/app/vendor", "/home/ann/src/app/vendor/mine"}},
+        {"workspace-cow-with-mounts-beside",
+         {"workspace=cow", "hide=vendor/mine/key", "cow=build"},
+         .mounts = {"/home/ann/src/app/vendor/mine"},
+         .beside = {"/home/ann/src/app/vendor", "/home/ann/src/app/build"}},
+        {"root-caller-workspace-cow-with-mounts",
+         {"workspace=cow"},
+         .root = true,
+         .mounts = {"/home/ann/src/app/vendor/mine"},
+         .beside = {"/home/ann/src/app/vendor", "/home/ann/src/app/build"}},
         {"cow-system", {"cow=/"}},
         {"cow-system-as-user", {"cow=/", "as=user", "memory=1G", "cpu=100%"}},
         {"cow-system-as-root-of-root", {"cow=/", "as=root"}, .root = true},

@@ -15,7 +15,7 @@ struct fixture {
         uid_t box_uid;        /* of root: 0 for the usual one, -1 for none */
         bool no_mount_api, unmerged, no_bash, no_etc, no_cache;
         bool try_system;     /* the system copy-on-write as a comfort, which no option says */
-        const char *mounted; /* the system's folder that has other file systems in it */
+        const char *mounted; /* the system's folder that has other file systems in it: /opt */
         int landlock;        /* 0 for the usual one, -1 for none */
         bool no_cgroups;
         size_t groups;
@@ -23,6 +23,8 @@ struct fixture {
         const char *passwd_home;
         const char *resolv_conf;
         const char *mounts[3];  /* other file systems, inside of the workspace */
+        const char *beside[3];  /* and folders on the way to them or beside it */
+        size_t parts;           /* so many of both, without names */
         const char *dir;        /* the current folder */
         const char *const *env; /* instead of the usual one */
         const char *const *argv, *command, *cwd, *const *request_env;
