@@ -152,7 +152,7 @@ exec >/tmp/out                                     | echo seen                  
 }
 
 @test "a limit of the box ends what runs; the session comes back with the state of the last run" {
-        begin a --cpu-time 1s
+        begin a --cpu-time "${HUTCH_CPU_TIME:-1s}"
         sh_ a 'X=1; cd /tmp; touch /workspace/made'
         ends 137 sh_ a 'X=2; while :; do :; done'
         [[ $output == "hutch: a limit ended the session's box"* ]] || differs "said: $output"
