@@ -111,8 +111,10 @@ static int run(struct cli *cli, const char *name) {
                         cli_complain(
                                 "a limit ended the session's box: it was started again, with the state of the last "
                                 "completed run");
-                for (const char *const *notice = result->notices; notice && *notice; notice++)
-                        if (isatty(STDERR_FILENO))
+                for (const char *const *notice = result->notices; notice && *notice; notice++) /* as run does */
+                        if (strncmp(*notice, "the box has no network", 22) == 0)
+                                cli_complain("%s", *notice);
+                        else if (isatty(STDERR_FILENO))
                                 cli_complain("note: %s", *notice);
         }
         if (cli->json && result && hutch_result_to_json(result, &text, &err) >= 0) {

@@ -96,8 +96,9 @@ int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_e
 /* Whether a system under layers, which could not be had, was a comfort only; then the box goes on without. */
 bool box_does_without_system(hutch_box *box, struct hutch_error *err);
 
-/* Adds a notice to a run that failed and may have missed the network. 0 or -ENOMEM. */
-int box_hint_at_network(const hutch_box *box, struct plan *plan, const struct outcome *outcome);
+/* Adds a notice to a run that failed and may have missed the network. */
+void box_hint_at_network(const hutch_box *box, const struct plan *plan, const struct hutch_request *request,
+                         struct outcome *outcome);
 
 /* The result of a run, with what `output` and `tracked` hold moved into it. plan and tracked may be NULL where none was
  * made. */

@@ -295,8 +295,8 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         if (r >= 0)
                 r = run_queued(box, &known, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
-        if (r >= 0 && made && box_hint_at_network(box, plan, &outcome) < 0)
-                r = error_oom(&local);
+        if (r >= 0 && plan)
+                box_hint_at_network(box, plan, &known, &outcome);
         if (r >= 0 && plan && !known.no_changes) {
                 r = layers_track(box, plan, &tracked, &local);
                 if (box->session)

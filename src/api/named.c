@@ -131,18 +131,26 @@ static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
         return 0;
 }
 
-int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err) {
-        _cleanup_(freep) char *root = NULL;
+/* Where the session of that name is, or would be. */
+static int find_place(const char *name, char **ret_root, char **ret_path, struct hutch_error *err) {
         int r;
 
         r = check_name(name, err);
         if (r >= 0)
-                r = sessions_root(&root, err);
+                r = sessions_root(ret_root, err);
+        if (r < 0)
+                return r;
+        return asprintf(ret_path, "%s/%s", *ret_root, name) < 0 ? error_oom(err) : 0;
+}
+
+int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err) {
+        _cleanup_(freep) char *root = NULL;
+        int r;
+
+        r = find_place(name, &root, &n->path, err);
         if (r < 0)
                 return r;
         n->created = (uint64_t) time(NULL);
-        if (asprintf(&n->path, "%s/%s", root, name) < 0)
-                return error_oom(err);
         r = layer_make_folders(root);
         if (r >= 0 && mkdir(n->path, 0700) < 0) {
                 r = -errno;
@@ -198,13 +206,9 @@ int named_connect(const char *name, struct named *ret, int *ret_socket, struct b
         _cleanup_(closep) int socket = -1;
         int r;
 
-        r = check_name(name, err);
-        if (r >= 0)
-                r = sessions_root(&root, err);
+        r = find_place(name, &root, &n.path, err);
         if (r < 0)
                 return r;
-        if (asprintf(&n.path, "%s/%s", root, name) < 0)
-                return error_oom(err);
         n.fd = open(n.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = n.fd < 0 ? -errno : connect_to(n.fd, &socket);
         if (r == -ENOENT || r == -ECONNREFUSED) {

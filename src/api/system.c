@@ -50,7 +50,7 @@ bool box_does_without_system(hutch_box *box, struct hutch_error *err) {
 }
 
 /* Tools that fetch things, and say little of use where there is no network. */
-static bool mentions_fetching(char *const *argv) {
+static bool mentions_fetching(const char *const *argv) {
         static const char *const tools[] = {"pip", "pip3", "npm",  "npx",   "apt-get",
                                             "apt", "yarn", "pnpm", "cargo", "gem"};
         static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -69,9 +69,17 @@ static bool mentions_fetching(char *const *argv) {
         return false;
 }
 
-int box_hint_at_network(const hutch_box *box, struct plan *plan, const struct outcome *outcome) {
+void box_hint_at_network(const hutch_box *box, const struct plan *plan, const struct hutch_request *request,
+                         struct outcome *outcome) {
+        const char *const text[] = {request->command, NULL};
+
         if (outcome->exit_code == 0 || outcome->exit_code == 124 || outcome->reason != HUTCH_NOT_KILLED ||
-            !plan->own_network || box->policy->network == HUTCH_NET_ALLOWLIST || !mentions_fetching(plan->argv))
-                return 0;
-        return strv_push(&plan->notices, "the box has no network, if that is what was missing: --net open allows it");
+            outcome->error.code != HUTCH_OK || !plan->own_network ||
+            (box->policy && box->policy->network == HUTCH_NET_ALLOWLIST) ||
+            !mentions_fetching(request->command ? text : request->argv))
+                return;
+        outcome_note(outcome, box->session
+                                      ? "the box has no network, if that is what was missing: a session that is "
+                                        "started with --net open has one"
+                                      : "the box has no network, if that is what was missing: --net open allows it");
 }

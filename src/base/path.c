@@ -69,7 +69,8 @@ const char *path_tail(const char *path, const char *root) {
         return path + strlen(root);
 }
 
-void path_unescape_octal(char *s) {
+/* In place: mountinfo writes space, tab, newline and backslash as \\ooo. */
+static void unescape_octal(char *s) {
         char *out = s;
 
         for (; *s; s++)
@@ -79,6 +80,24 @@ void path_unescape_octal(char *s) {
                 } else
                         *out++ = *s;
         *out = 0;
+}
+
+char *path_next_mount(char **mountinfo, unsigned long long *ret_id) {
+        for (char *line; (line = strsep(mountinfo, "\n"));) {
+                unsigned long long id = strtoull(line, NULL, 10);
+                char *path = NULL;
+                int field;
+
+                for (field = 0; line && field < 5; field++)
+                        path = strsep(&line, " ");
+                if (field < 5)
+                        continue;
+                unescape_octal(path);
+                if (ret_id)
+                        *ret_id = id;
+                return path;
+        }
+        return NULL;
 }
 
 const char *path_basename(const char *path) {

@@ -13,8 +13,9 @@ bool path_is_beneath(const char *path, const char *root);
 /* What follows `root` in `path`: "" or "/rest". Only where path_is_beneath(). */
 const char *path_tail(const char *path, const char *root);
 
-/* In place: mountinfo writes space, tab, newline and backslash as \\ooo. */
-void path_unescape_octal(char *s);
+/* Where the next mount of a text like /proc/self/mountinfo is, NULL at its end. The text is cut up on the way; ret_id
+ * may be NULL. */
+char *path_next_mount(char **mountinfo, unsigned long long *ret_id);
 
 const char *path_basename(const char *path);
 int path_dirname(const char *path, char **ret);

@@ -52,14 +52,7 @@ static int remount_below(const char *top, unsigned long add) {
         r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
         if (r < 0)
                 return r;
-        for (char *next = info, *line; (line = strsep(&next, "\n"));) {
-                char *path = NULL;
-
-                for (int field = 0; line && field < 5; field++)
-                        path = strsep(&line, " ");
-                if (!path)
-                        continue;
-                path_unescape_octal(path);
+        for (char *next = info, *path; (path = path_next_mount(&next, NULL));) {
                 if (!path_is_beneath(path, top) || streq(path, top))
                         continue;
                 r = remount(path, add);

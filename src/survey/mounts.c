@@ -162,23 +162,15 @@ static int outer_first(const void *a, const void *b) {
 
 int survey_mounts(struct path_fact *fact) {
         _cleanup_(freep) char *info = NULL;
+        unsigned long long id;
         int r;
 
         if (!fact->real || fact->type != S_IFDIR)
                 return 0;
         r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
-        for (char *next = info, *line; r >= 0 && (line = strsep(&next, "\n"));) {
-                unsigned long long id = strtoull(line, NULL, 10);
-                char *path = NULL;
-
-                for (int field = 0; line && field < 5; field++)
-                        path = strsep(&line, " ");
-                if (!path)
-                        continue;
-                path_unescape_octal(path);
+        for (char *next = info, *path; r >= 0 && (path = path_next_mount(&next, &id));)
                 if (path_is_beneath(path, fact->real) && !streq(path, fact->real))
                         r = add_mount(fact, path, id);
-        }
         if (r >= 0 && fact->n_mounts > 0)
                 r = split(fact);
         if (r >= 0 && fact->n_mounts > 1)

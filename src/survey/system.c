@@ -73,14 +73,9 @@ static int find_mounts(struct survey *s) {
                 r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
         if (r < 0)
                 return r;
-        for (char *next = info, *line; (line = strsep(&next, "\n"));) {
-                char *path = NULL;
-
-                for (int field = 0; line && field < 5; field++)
-                        path = strsep(&line, " ");
-                if (path && (path_is_beneath(path, "/var/lib/dpkg") || path_is_beneath(path, "/var/lib/apt")))
+        for (char *next = info, *path; (path = path_next_mount(&next, NULL));)
+                if (path_is_beneath(path, "/var/lib/dpkg") || path_is_beneath(path, "/var/lib/apt"))
                         s->database_mounted = true;
-        }
         return 0;
 }
 

@@ -15,9 +15,43 @@ static int warden_gone(struct hutch_error *err) {
                          "the warden is gone: it was killed, or the context was closed");
 }
 
-static int open_reply(int ends[2], struct hutch_error *err) {
+#define FDS_MOST 8
+
+/* Sends a request, with a socket of its own to be answered on, whose other end is the caller's. */
+static int ask(int warden, const void *request, size_t size, const int *fds, size_t n_fds, int *ret,
+               struct hutch_error *err) {
+        int ends[2], all[FDS_MOST] = {-1}, r;
+
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));
+        all[0] = ends[1];
+        for (size_t i = 0; i < n_fds; i++)
+                all[i + 1] = fds[i];
+        r = message_send(warden, request, size, all, n_fds + 1);
+        close(ends[1]);
+        if (r < 0) {
+                close(ends[0]);
+                return warden_gone(err);
+        }
+        *ret = ends[0];
+        return 0;
+}
+
+/* What a box is made of: the folder of its layers goes into the request, the plan beside it. */
+static int hand_box(const struct plan *plan, const char *layers, struct warden_run *request, int *ret,
+                    struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf encoded = {0};
+        int fd;
+
+        if (layers &&
+            (size_t) snprintf(request->layers, sizeof(request->layers), "%s", layers) >= sizeof(request->layers))
+                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
+        if (plan_encode(plan, &encoded) < 0)
+                return error_oom(err);
+        fd = memfd_make("hutch-plan", encoded.data, encoded.len);
+        if (fd < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, fd, "cannot hand the plan over: %s", errno_text(-fd));
+        *ret = fd;
         return 0;
 }
 
@@ -43,35 +77,17 @@ static int pass_streams(const struct run_stream streams[3], uint32_t modes[3], i
 }
 
 int warden_client_start(int warden, const struct client_run *run, int *ret, struct hutch_error *err) {
-        _cleanup_(closep) int ours = -1, theirs = -1, plan = -1, data = -1;
-        _cleanup_(buf_done) struct buf encoded = {0};
+        _cleanup_(closep) int plan = -1, data = -1;
         struct warden_run request = {.request = WARDEN_RUN};
-        int ends[2], fds[8], r;
-        size_t n = 0;
+        int fds[FDS_MOST], r;
+        size_t n = 1;
 
-        if (run->layers &&
-            (size_t) snprintf(request.layers, sizeof(request.layers), "%s", run->layers) >= sizeof(request.layers))
-                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
-        r = open_reply(ends, err);
+        r = hand_box(run->plan, run->layers, &request, &plan, err);
         if (r < 0)
                 return r;
-        ours = ends[0];
-        theirs = ends[1];
-        if (plan_encode(run->plan, &encoded) < 0)
-                return error_oom(err);
-        plan = memfd_make("hutch-plan", encoded.data, encoded.len);
-        if (plan < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, plan, "cannot hand the plan over: %s", errno_text(-plan));
-        fds[n++] = theirs;
-        fds[n++] = plan;
+        fds[0] = plan;
         r = pass_streams(run->streams, request.modes, fds, &n, &data, err);
-        if (r < 0)
-                return r;
-        r = message_send(warden, &request, sizeof(request), fds, n);
-        if (r < 0)
-                return warden_gone(err);
-        *ret = take_fd(&ours);
-        return 0;
+        return r < 0 ? r : ask(warden, &request, sizeof(request), fds, n, ret, err);
 }
 
 int warden_client_wait(int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err) {
@@ -107,20 +123,15 @@ int warden_client_cancel(int socket) {
 }
 
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err) {
-        _cleanup_(closep) int ours = -1, theirs = -1;
+        _cleanup_(closep) int socket = -1;
         struct warden_run request = {.request = WARDEN_PROBE};
         struct warden_probes answer;
-        int ends[2], r;
+        int r;
 
-        r = open_reply(ends, err);
+        r = ask(warden, &request, sizeof(request), NULL, 0, &socket, err);
         if (r < 0)
                 return r;
-        ours = ends[0];
-        theirs = ends[1];
-        if (message_send(warden, &request, sizeof(request), &theirs, 1) < 0)
-                return warden_gone(err);
-        closep(&theirs);
-        if (message_receive(ours, &answer, sizeof(answer), NULL, 0, 0) != sizeof(answer))
+        if (message_receive(socket, &answer, sizeof(answer), NULL, 0, 0) != sizeof(answer))
                 return warden_gone(err);
         *ret = answer.probes;
         return 0;
@@ -152,34 +163,26 @@ static int read_reply(int socket, enum warden_reply want, void *ret, size_t size
 
 int warden_client_open(int warden, const struct client_session *session, int *ret_socket, uint32_t *ret_id,
                        struct hutch_error *err) {
-        _cleanup_(closep) int ours = -1, theirs = -1, plan = -1, state = -1;
-        _cleanup_(buf_done) struct buf encoded = {0};
+        _cleanup_(closep) int socket = -1, plan = -1, state = -1;
         struct warden_run request = {.request = WARDEN_OPEN, .modes = {session->state != NULL}};
         struct warden_opened opened = {0};
-        int ends[2], r;
+        int r;
 
-        if (session->layers &&
-            (size_t) snprintf(request.layers, sizeof(request.layers), "%s", session->layers) >= sizeof(request.layers))
-                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
-        r = open_reply(ends, err);
+        r = hand_box(session->plan, session->layers, &request, &plan, err);
         if (r < 0)
                 return r;
-        ours = ends[0];
-        theirs = ends[1];
-        if (plan_encode(session->plan, &encoded) < 0)
-                return error_oom(err);
-        plan = memfd_make("hutch-plan", encoded.data, encoded.len);
-        if (session->state)
+        if (session->state) {
                 state = memfd_make("hutch-state", session->state, session->state_len);
-        if (plan < 0 || (session->state && state < 0))
-                return error_set(err, HUTCH_E_SETUP_FAILED, EMFILE, "cannot hand the plan over");
-        if (message_send(warden, &request, sizeof(request), (int[]){theirs, plan, state}, state < 0 ? 2 : 3) < 0)
-                return warden_gone(err);
-        closep(&theirs);
-        r = read_reply(ours, WARDEN_OPENED, &opened, sizeof(opened), NULL, 0, err);
+                if (state < 0)
+                        return error_set(err, HUTCH_E_SETUP_FAILED, state, "cannot hand the shell's state over: %s",
+                                         errno_text(-state));
+        }
+        r = ask(warden, &request, sizeof(request), (int[]){plan, state}, state < 0 ? 1 : 2, &socket, err);
+        if (r >= 0)
+                r = read_reply(socket, WARDEN_OPENED, &opened, sizeof(opened), NULL, 0, err);
         if (r < 0)
                 return r;
-        *ret_socket = take_fd(&ours);
+        *ret_socket = take_fd(&socket);
         *ret_id = opened.session;
         return 0;
 }
@@ -190,9 +193,9 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
                 struct warden_command head;
                 char texts[WARDEN_INLINE_MOST];
         } request;
-        _cleanup_(closep) int ours = -1, theirs = -1, apart = -1, data = -1;
+        _cleanup_(closep) int apart = -1, data = -1;
         size_t size = command->text_len + command->env_len, n = 0;
-        int ends[2], fds[8], r;
+        int fds[FDS_MOST], r;
 
         request.head = (struct warden_command){.request = WARDEN_COMMAND,
                                                .session = session,
@@ -201,14 +204,6 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
                                                .output_cap = command->output_cap,
                                                .text_len = command->text_len,
                                                .env_len = command->env_len};
-        if (*line < 0) {
-                r = open_reply(ends, err);
-                if (r < 0)
-                        return r;
-                ours = ends[0];
-                theirs = ends[1];
-                fds[n++] = theirs;
-        }
         if (request.head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};
 
@@ -228,11 +223,9 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
         r = pass_streams(command->run.streams, request.head.modes, fds, &n, &data, err);
         if (r < 0)
                 return r;
-        if (message_send(*line < 0 ? warden : *line, &request, sizeof(request.head) + size, fds, n) < 0)
-                return warden_gone(err);
         if (*line < 0)
-                *line = take_fd(&ours);
-        return 0;
+                return ask(warden, &request, sizeof(request.head) + size, fds, n, line, err);
+        return message_send(*line, &request, sizeof(request.head) + size, fds, n) < 0 ? warden_gone(err) : 0;
 }
 
 void client_state_done(struct client_state *state) {
@@ -248,20 +241,14 @@ static int read_memfd(int fd, char **ret, size_t *ret_len) {
 static int ask_state(int warden, enum warden_request what, uint32_t session, struct client_state *ret, int *ret_socket,
                      struct hutch_error *err) {
         struct warden_session_request request = {.request = what, .session = session};
-        _cleanup_(closep) int ours = -1, theirs = -1;
+        _cleanup_(closep) int socket = -1;
         _cleanup_(client_state_done) struct client_state state = {0};
         struct warden_state_is answer = {0};
-        int ends[2], fds[2] = {-1, -1}, r;
+        int fds[2] = {-1, -1}, r;
 
-        r = open_reply(ends, err);
-        if (r < 0)
-                return r;
-        ours = ends[0];
-        theirs = ends[1];
-        if (message_send(warden, &request, sizeof(request), &theirs, 1) < 0)
-                return warden_gone(err);
-        closep(&theirs);
-        r = read_reply(ours, WARDEN_STATE_IS, &answer, sizeof(answer), fds, 2, err);
+        r = ask(warden, &request, sizeof(request), NULL, 0, &socket, err);
+        if (r >= 0)
+                r = read_reply(socket, WARDEN_STATE_IS, &answer, sizeof(answer), fds, 2, err);
         if (r >= 0 && !answer.known)
                 r = error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
         if (r >= 0 && (read_memfd(fds[0], &state.state, &state.state_len) < 0 ||
@@ -274,7 +261,7 @@ static int ask_state(int warden, enum warden_request what, uint32_t session, str
         state.others = answer.others;
         memcpy(state.names, answer.names, sizeof(state.names));
         *ret = take_struct(state);
-        *ret_socket = take_fd(&ours);
+        *ret_socket = take_fd(&socket);
         return 0;
 }
 
@@ -316,17 +303,13 @@ bool warden_client_still_holds(int socket) {
 /* Sends a request that is answered by closing its socket. */
 static int ask_and_wait(int warden, uint32_t what, uint32_t session) {
         struct warden_session_request request = {.request = what, .session = session};
+        _cleanup_(closep) int socket = -1;
         struct hutch_error err;
         uint32_t rest;
-        int ends[2], r;
+        int r = ask(warden, &request, sizeof(request), NULL, 0, &socket, &err);
 
-        if (open_reply(ends, &err) < 0)
-                return -EMFILE;
-        r = message_send(warden, &request, sizeof(request), &ends[1], 1);
-        closep(&ends[1]);
         if (r >= 0)
-                message_receive(ends[0], &rest, sizeof(rest), NULL, 0, 0);
-        close(ends[0]);
+                message_receive(socket, &rest, sizeof(rest), NULL, 0, 0);
         return r;
 }
 
@@ -340,24 +323,18 @@ int warden_client_end(int warden, uint32_t session) {
 
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err) {
         struct warden_session_request request = {.request = WARDEN_ATTACH, .session = session};
-        _cleanup_(closep) int ours = -1, theirs = -1, master = -1;
+        _cleanup_(closep) int socket = -1, master = -1;
         struct warden_opened answer;
-        int ends[2], r;
+        int r;
 
-        r = open_reply(ends, err);
-        if (r < 0)
-                return r;
-        ours = ends[0];
-        theirs = ends[1];
-        if (message_send(warden, &request, sizeof(request), &theirs, 1) < 0)
-                return warden_gone(err);
-        closep(&theirs);
-        r = read_reply(ours, WARDEN_ATTACHED, &answer, sizeof(answer), &master, 1, err);
+        r = ask(warden, &request, sizeof(request), NULL, 0, &socket, err);
+        if (r >= 0)
+                r = read_reply(socket, WARDEN_ATTACHED, &answer, sizeof(answer), &master, 1, err);
         if (r >= 0 && master < 0)
                 return warden_gone(err);
         if (r < 0)
                 return r;
-        *ret_socket = take_fd(&ours);
+        *ret_socket = take_fd(&socket);
         *ret_master = take_fd(&master);
         return 0;
 }

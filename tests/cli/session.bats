@@ -530,6 +530,33 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         agree
 }
 
+@test "a package manager that fails without a network: the option is named" {
+        begin a
+        begin b --net open
+        ends 1 sh_ a 'pip() { false; }; pip install x'
+        expect session "$output" "hutch: the box has no network, if that is what was missing: a session that is started with --net open has one"
+        ends 1 hutch session run a -- pip install x
+        [[ $output == "hutch: the box has no network"* ]] || differs "words: $output"
+        [[ $(field "$(sh_ a 'npm() { false; }; npm i' --json || true)" '.notices | join(" ")') == *"--net open"* ]] || differs "no notice in JSON"
+        ends 1 sh_ a false
+        expect "another command" "$output" ""
+        ends 0 sh_ a 'pip() { :; }; pip install x'
+        expect "one that ends well" "$output" ""
+        ends 1 sh_ b 'pip() { false; }; pip install x'
+        expect "with a network" "$output" ""
+        ends 1 hutch run -c 'pip() { false; }; pip install x'
+        expect run "$output" "hutch: the box has no network, if that is what was missing: --net open allows it"
+        agree
+}
+
+@test "a session with limits tells them as the machine's own" {
+        begin a --memory 256M --cpu 100% --allow-degraded
+        expect memory "$(sh_ a 'awk "/MemTotal/ {print \$2}" /proc/meminfo')" 262144
+        expect processors "$(sh_ a 'grep -c ^processor /proc/cpuinfo; nproc' | tr '\n' ' ')" "1 1 "
+        expect free "$(sh_ a 'free -m' | awk '/^Mem:/ {print $2}')" 256
+        agree
+}
+
 @test "few open files: bash says what it needs, sh does with less" {
         begin sh --shell /bin/sh # what it needs once, with more at hand
         hutch session stop sh

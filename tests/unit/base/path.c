@@ -84,9 +84,25 @@ static void test_parts(void **state) {
         unit_same("the folder", dir, row->dir);
 }
 
+static void test_mounts(void **state _unused_) {
+        char text[] = "21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+                      "short line\n"
+                      "37 21 0:5 /sub /a\\040b\\134c\\011d rw - tmpfs none rw\n";
+        unsigned long long id = 0;
+        char *next = text;
+
+        unit_same("the first", path_next_mount(&next, &id), "/");
+        assert_int_equal(id, 21);
+        unit_same("one with odd bytes", path_next_mount(&next, NULL), "/a b\\c\td");
+        assert_int_equal(id, 21);
+        assert_null(path_next_mount(&next, &id));
+        assert_null(path_next_mount(&next, &id));
+}
+
 int main(void) {
         unit_add_rows(absolute_rows, test_absolute);
         unit_add_rows(beneath_rows, test_beneath);
         unit_add_rows(part_rows, test_parts);
+        unit_add("the mounts of a mountinfo", test_mounts, NULL);
         return unit_run("base/path");
 }
