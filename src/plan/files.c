@@ -164,7 +164,15 @@ static bool holds(char *const *v, const char *s) {
         return false;
 }
 
-/* What is hidden may also hold the sources of earlier attachments: they are covered where they stand. */
+static bool is_covered(char *const *places, const char *path) {
+        for (; places && *places; places++)
+                if (path_is_beneath(path, *places))
+                        return true;
+        return false;
+}
+
+/* What is hidden may also hold the sources of earlier attachments: they are covered where they stand, unless what they
+ * stand in is. */
 static int hidden_sources(const struct plan *plan, const char *hidden, char ***places) {
         int r = 0;
 
@@ -172,7 +180,7 @@ static int hidden_sources(const struct plan *plan, const char *hidden, char ***p
                 const struct step *s = &plan->steps[i];
 
                 if ((s->kind == STEP_BIND || s->kind == STEP_COW) && path_is_beneath(s->source, hidden) &&
-                    !holds(*places, s->dest))
+                    !is_covered(*places, s->dest))
                         r = strv_push(places, s->dest);
         }
         return r;

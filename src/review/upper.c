@@ -119,9 +119,13 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
         int fd = open_one(upper, path, need, ret_st);
         char part[PATH_MAX];
 
-        if (fd != -EACCES)
+        if (fd != -EACCES || !path[0])
                 return fd;
         /* A folder on the way keeps us out: lend access from the top down. */
+        fd = open_one(upper, "", need, NULL);
+        if (fd < 0)
+                return fd;
+        close(fd);
         for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
                 if ((size_t) (slash - path) >= sizeof(part))
                         return -ENAMETOOLONG;

@@ -275,6 +275,23 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
+@test "a box that takes every permission from the folder itself" {
+        cow 'echo new >a.txt; mkdir m m/n; echo deep >m/n/f; rm b.txt; chmod 0 m/n m .'
+        run hutch diff --name-only
+        [ "$output" = $'a.txt\nb.txt\nm\nm/n\nm/n/f' ] || differs "$output"
+        reviews 0 "+deep" diff
+        reviews 0 "1 applied" apply b.txt
+        hutch discard a.txt || differs "discard: $?"
+        reviews 0 "3 applied" apply
+        [ "$(stat -c %a . m)" = $'755\n0' ] && [ ! -e b.txt ] && [ ! -e a.txt ] || differs "$(ls -la)"
+        chmod 700 m && chmod 700 m/n && [ "$(cat m/n/f)" = deep ] || differs "contents"
+        traceless
+        cow 'echo new >a.txt; chmod 0 .'
+        hutch discard
+        traceless
+        agree
+}
+
 @test "a folder without permissions on the host does not stop a box" {
         mkdir shut
         touch shut/f

@@ -154,6 +154,17 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
+@test "a hidden folder with mounts inside, and one that may not be entered" {
+        mkdir -p tree/in/beside tree/shut/sub; echo s | tee tree/in/beside/secret tree/shut/secret >tree/in/secret
+        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub && mount -t tmpfs t shut/sub && echo s >in/sub/secret || exit 99
+                $HUTCH_BUILD/hutch --workspace cow --hide in -c 'ls -A in $T/ws/tree/in; grep -rs s in; echo x >new' 2>&1; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard
+                umount in/sub; chmod 0 shut; $HUTCH_BUILD/hutch --workspace cow -c 'echo x >new' 2>/dev/null; echo \$?; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard; echo \$?; ls $HOME/.local/state/hutch/boxes"
+        [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
+        [[ $output == *$'\nnew\n0\nnew\n0' && $output != *secret* ]] || differs "$output"
+        chmod 755 tree/shut
+        agree
+}
+
 @test "paths choose changes in whatever layer they are" {
         run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'for f in file in/sub/a in/sub/b in/c other/d; do echo x >\$f; done' 2>/dev/null
