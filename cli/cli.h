@@ -57,3 +57,6 @@ const char *cli_age(uint64_t created, char *text, size_t room);
 
 /* One line on stderr, `hutch: …`, cleaned of whatever a terminal would obey. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether a notice is told without being asked for; the others `hutch explain` tells. */
+bool cli_notice_matters(const char *notice);

@@ -8,6 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What is lost with the box, always; what the box may not do, to a person. */
+bool cli_notice_matters(const char *notice) {
+        return strncmp(notice, "the box has no network", 22) == 0 || strncmp(notice, "what changes in ", 16) == 0 ||
+               (isatty(STDERR_FILENO) && strstr(notice, "mounted inside"));
+}
+
 void cli_complain(const char *format, ...) {
         char line[2048];
         va_list args;

@@ -116,7 +116,7 @@ static void report(const struct cli *cli, const hutch_result *result) {
                         cli_complain("%llu bytes of %s over the cap were dropped",
                                      (unsigned long long) result->output_dropped[i], i == 1 ? "stdout" : "stderr");
         for (const char *const *n = result->notices; !cli->json && n && *n; n++)
-                if (strncmp(*n, "the box has no network", 22) == 0) /* the others `hutch explain` tells */
+                if (cli_notice_matters(*n))
                         cli_complain("%s", *n);
         if (result->box_id && !cli->json && result->error.code == HUTCH_OK) {
                 size_t n = 0;

@@ -43,6 +43,9 @@ static int start(struct cli *cli, const char *name) {
         }
         if (hutch_box_open(cli->policy, &options, &box, &err) < 0)
                 return fail(&err);
+        for (const char *const *notice = hutch_box_notices(box); notice && *notice; notice++)
+                if (cli_notice_matters(*notice))
+                        cli_complain("%s", *notice);
         hutch_box_close(box);
         printf("session %s is there: `hutch session run %s -c '…'`\n", name, name);
         return 0;

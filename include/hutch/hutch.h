@@ -307,6 +307,11 @@ HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error
  * for programs with threads: it takes signals and the terminal for the time. */
 HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
+/* What a person should know of the session's box, as results have it of a command's (see hutch_result); NULL after the
+ * last, NULL if there is nothing. They are the box's, and valid until its next call. Of a session that this process
+ * started. */
+HUTCH_EXPORT const char *const *hutch_box_notices(const hutch_box *box);
+
 /* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while
  * something does, unless its files are copied. */
 HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);

@@ -182,6 +182,23 @@ int layers_remember(hutch_box *box, struct hutch_error *err) {
         return 0;
 }
 
+/* Where none can be kept, they are in memory. */
+static int make_or_do_without(hutch_box *box, struct plan *plan, struct hutch_error *err) {
+        int r = make_layers(box, plan, err), can;
+
+        can = r < 0 ? 0 : layer_can_hold(box->layers);
+        if (r < 0 || can >= 0)
+                return r;
+        layer_remove(box->layers, NULL);
+        layers_free(box);
+        plan->ephemeral = true;
+        r = strv_pushf(&plan->notices,
+                       "what changes in copy-on-write folders is kept in memory and gone with the box: the file system "
+                       "of the state folder cannot hold layers (%s)",
+                       errno_text(-can));
+        return r < 0 ? error_oom(err) : 0;
+}
+
 int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         int r;
 
@@ -191,7 +208,7 @@ int layers_prepare(hutch_box *box, struct plan *plan, struct hutch_error *err) {
         if (plan->n_layers == 0 || plan->ephemeral)
                 return 0;
         if (!box->layers)
-                return make_layers(box, plan, err);
+                return make_or_do_without(box, plan, err);
         r = layers_remember(box, err);
         if (r >= 0)
                 r = match_layers(box->layers, plan, err);

@@ -393,6 +393,10 @@ int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, 
         return warden_client_hold(box->warden, box->session_id, ret, ret_socket, err);
 }
 
+const char *const *hutch_box_notices(const hutch_box *box) {
+        return box->plan ? (const char *const *) box->plan->notices : NULL;
+}
+
 #define JOBS_GRACE_MS 1000
 
 int hutch_box_end_jobs(hutch_box *box, hutch_error *err) {

@@ -47,15 +47,14 @@ static int resume_session(hutch_box *box, const char *state, size_t len, int r, 
 /* Ends the session for the moment; what it is to go on with is in *ret. */
 static int pause_session(hutch_box *box, bool alone, const char *purpose, struct client_state *ret,
                          struct hutch_error *err) {
-        int r = know_state(box, alone, purpose, ret, err);
+        int r;
 
-        if (r >= 0)
-                r = session_box_pause(box, err);
-        if (r < 0 || box->layers)
-                return r;
-        r = error_set(err, HUTCH_E_USAGE, EINVAL, "the session keeps its files in memory: there is nothing to %s",
-                      purpose);
-        return resume_session(box, ret->state, ret->state_len, r, err);
+        /* Which would be gone with the first pause. */
+        if (!box->layers && !box->box_id)
+                return error_set(err, HUTCH_E_USAGE, EINVAL,
+                                 "the session keeps its files in memory: there is nothing to %s", purpose);
+        r = know_state(box, alone, purpose, ret, err);
+        return r < 0 ? r : session_box_pause(box, err);
 }
 
 int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {

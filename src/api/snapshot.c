@@ -47,10 +47,12 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         r = make_plan(box->policy, &request, &box->context->facts, NULL, &plan, err);
         if (r < 0)
                 return r;
-        if (plan->n_layers == 0 || plan->ephemeral)
-                return error_set(err, HUTCH_E_USAGE, EINVAL,
-                                 "the box has no copy-on-write folder that is kept: there is nothing to snapshot");
-        return layers_prepare(box, plan, err);
+        if (plan->n_layers > 0 && !plan->ephemeral)
+                r = layers_prepare(box, plan, err);
+        if (r < 0 || box->layers)
+                return r;
+        return error_set(err, HUTCH_E_USAGE, EINVAL,
+                         "the box has no copy-on-write folder that is kept: there is nothing to snapshot");
 }
 
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {

@@ -193,6 +193,11 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
         r = b->ops->attach_overlay(lowers.fds, lowers.n, layer.upper, layer.work, dest, builder_flags(s));
         if (r < 0)
                 return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, r, s);
+        if (b->in->plan->session && !b->in->plan->ephemeral)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, kept,
+                                 "the file system of the state folder cannot hold a layer for %s (%s): --ephemeral "
+                                 "keeps what changes in memory",
+                                 s->source, errno_text(-kept));
         if (!b->in->plan->ephemeral)
                 init_tell(b->in,
                           "what changes in %s is kept in memory and gone with the box: the file system of the "

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 #include "../base/path.h"
@@ -140,6 +143,18 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         }
         *ret = take_ptr(box);
         return 0;
+}
+
+/* Overlays note in attributes what was removed. Without them one is mounted all the same, and the first folder that is
+ * removed in it is an error. An overlay as such is refused. */
+int layer_can_hold(const struct layer_box *box) {
+        struct statfs fs;
+
+        if (fstatfs(box->fd, &fs) == 0 && (unsigned long) fs.f_type == OVERLAYFS_SUPER_MAGIC)
+                return -EINVAL;
+        if (fsetxattr(box->fd, "user.hutch", "", 0, 0) == 0)
+                return fremovexattr(box->fd, "user.hutch") < 0 ? -errno : 0;
+        return errno == EOPNOTSUPP ? -EOPNOTSUPP : 0;
 }
 
 int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err) {

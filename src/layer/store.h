@@ -34,6 +34,10 @@ int layer_renew(struct layer_box *box, struct hutch_error *err);
 int layer_renew_held(const char *path, size_t n);
 
 /* One more copy-on-write folder. */
+/* Whether the file system that the box lies on can hold layers at all, as far as that can be seen without mounting: 0,
+ * or -errno that says why not. */
+int layer_can_hold(const struct layer_box *box);
+
 int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err);
 
 /* Opens a box by id and locks it; -EBUSY if somebody runs or reviews it. */

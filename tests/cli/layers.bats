@@ -12,6 +12,28 @@ more_setup() {
 mounting() { unshare ${1:+$1} -m --propagation private sh -c "$2"; }
 ours() { am_root && echo "" || echo -r; }
 
+# No attributes, no layer: an overlay would be mounted, and fail at the first folder that is removed in it.
+@test "a state folder without attributes: in memory, told, and nothing is said to be kept" {
+        am_root || return 0 # who cannot mount what this is about
+        memory_layers || return 0 # as in the next test
+        local user="setpriv --reuid 12345 --regid 12345 --clear-groups"
+        local memory="hutch: what changes in copy-on-write folders is kept in memory and gone with the box: the file system of the state folder cannot hold layers (Operation not supported)"
+        local in="the session keeps its files in memory: there is nothing to"
+        mkdir tree/in/full; : >tree/in/full/a; chmod 755 "$T" "$T/ws" "$T/ws/tree"; chown -R 12345:12345 "$T/ws" "$HOME"
+        for who in "" "$user"; do
+                run mounting "" "mount -t ramfs r $T/state && chmod 777 $T/state || exit 99
+                        export XDG_STATE_HOME=$T/state; hutch=$HUTCH_BUILD/hutch
+                        $who \$hutch -d tree --workspace cow -c 'rm -r in/full && mkdir in/full && ls in/full && echo new >file && cat file' 2>&1
+                        $who \$hutch -d tree diff 2>&1; $who \$hutch boxes; cat tree/file; find $T/state -name upper; [ '$who' ] || exit 0
+                        $who \$hutch session start x -d tree 2>&1; $who \$hutch session run x -c 'echo s >file; echo t >/tmp/t' 2>&1
+                        $who \$hutch snapshot --session x 2>&1; $who \$hutch fork --session x y 2>&1; $who \$hutch session run x -c 'cat file /tmp/t'; $who \$hutch session stop x; cat tree/file"
+                [ "$status" -eq 0 ] || differs "${who:-root}: status $status"
+                [[ $output == $'new\n'"$memory"$'\nhutch: no box has changes for '*$'\nno box has changes\ntop'* ]] || differs "${who:-root}: $output"
+                [[ -z $who || $output == *$'top\n'"$memory"$'\nsession x is there'*"$in snapshot"$'\n'*"$in fork"$'\ns\nt\ntop' ]] || differs "${who:-root}: $output"
+        done
+        agree
+}
+
 @test "a state folder that can hold no layer: in memory, and told" {
         # An overlay over an overlay can hold none.
         mkdir "$T/l" "$T/u" "$T/k"
@@ -27,7 +49,7 @@ ours() { am_root && echo "" || echo -r; }
         fi
         [ "$status" -eq 0 ] || differs "status $status: $output"
         [ "$(field "${lines[0]}" .stdout)" = new ] || differs "not run: $output"
-        [[ $(field "${lines[0]}" '.notices[]') == *"$T/ws/tree is kept in memory and gone with the box"* ]] || differs "not told: $output"
+        [[ $(field "${lines[0]}" '.notices[]') == *"what changes in copy-on-write folders is kept in memory and gone with the box"* ]] || differs "not told: $output"
         [ "${lines[1]}" = top ] || differs "the host's file: ${lines[1]}"
         [ "${#lines[@]}" -eq 2 ] || differs "left behind: $output"
         agree
