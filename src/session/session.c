@@ -148,7 +148,7 @@ static void shell_gone(struct session *s, int status) {
         known = !s->dirty;
         forget_shell(s);
         s->failures = known && c ? 0 : s->failures + 1;
-        if (!known)
+        if (!known || (c && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
                 snprintf(s->notice, sizeof(s->notice),
                          s->state && s->failures < FAILURES_MOST
                                  ? "the shell was ended and started again, with the state of the last completed run"
