@@ -22,6 +22,7 @@ __hutch_dump() {
         [[ ${OLDPWD-} ]] && builtin printf 'OLDPWD=%q\n' "$OLDPWD"
         builtin shopt -p
         builtin set +o
+        builtin enable -n
         builtin printf '\0'
 }
 # While a text runs the answers' fd is put away, and nobody brings it back for a shell that exits: their FIFO has a name.

@@ -20,7 +20,8 @@ static const struct {
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
 #define REVISIT_MS 50
-#define FETCH_MOST 16384 /* more than anything that a text of that length can print */
+#define FETCH_MOST 16384 /* more than almost anything that a text of that length can print */
+#define FETCHES 64       /* whoever else writes there must not keep the warden from everything else */
 #define KILLS 60         /* a shell loop that starts jobs again and again is met between two of them */
 
 void command_say_answer(struct command *c) {
@@ -231,14 +232,17 @@ static void fetch(struct command *c) {
         } m;
 
         for (int i = 1; i < 3; i++) {
-                ssize_t n = read(c->s->plain[i - 1], m.bytes, sizeof(m.bytes));
+                ssize_t n;
 
                 m.tag = (uint32_t) i;
-                if (n > 0)
+                /* What is left would be the next one's: the name of a folder can be longer than any path. */
+                for (int most = FETCHES; most > 0 && (n = read(c->s->plain[i - 1], m.bytes, sizeof(m.bytes))) > 0;
+                     most--) {
                         n = (ssize_t) budget_admit(&c->budget, i, m.bytes, (size_t) n);
-                if (n > 0)
-                        send(c->in.messages, &m, offsetof(__typeof__(m), bytes) + (size_t) n,
-                             MSG_DONTWAIT | MSG_NOSIGNAL);
+                        if (n > 0)
+                                send(c->in.messages, &m, offsetof(__typeof__(m), bytes) + (size_t) n,
+                                     MSG_DONTWAIT | MSG_NOSIGNAL);
+                }
         }
 }
 
@@ -247,7 +251,8 @@ static void forget_plain(struct session *s) {
         uint8_t rest[FETCH_MOST];
 
         for (int i = 0; i < 2; i++)
-                for (int most = 64; most > 0 && s->plain[i] >= 0 && read(s->plain[i], rest, sizeof(rest)) > 0; most--)
+                for (int most = FETCHES; most > 0 && s->plain[i] >= 0 && read(s->plain[i], rest, sizeof(rest)) > 0;
+                     most--)
                         ;
 }
 

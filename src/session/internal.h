@@ -61,6 +61,7 @@ struct session {
         size_t scanned;
         bool shell_runs, opened, over;
         unsigned failures; /* shells in a row that said nothing */
+        uint64_t shell_since_us;
         unsigned long numbers;
         pid_t pid;     /* of the shell, as this process sees it */
         int stat;      /* of the shell, in /proc */

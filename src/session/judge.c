@@ -28,53 +28,88 @@ static bool is_in(const char *const *list, size_t n, const char *word) {
         return false;
 }
 
-/* A function or an alias of that name stands before the command. */
+/* A line of `names` that says what stands before a command: its name, and what follows that. */
+static const char *named_in(const char *line, char *ret_after) {
+        *ret_after = '\n';
+        if (startswith(line, "declare -f")) {
+                line += strlen("declare ");
+                line += strcspn(line, "\n ");
+                return line[0] == ' ' ? line + 1 : NULL;
+        }
+        if (startswith(line, "enable -n "))
+                return line + strlen("enable -n ");
+        if (!startswith(line, "alias "))
+                return NULL;
+        *ret_after = '=';
+        line += strlen("alias ");
+        return startswith(line, "-- ") ? line + strlen("-- ") : line;
+}
+
+/* There is a function or an alias of that name, or no builtin any more. */
 static bool is_covered(const char *names, const char *word) {
-        static const struct {
-                const char *before, *after;
-        } forms[] = {{"declare -f ", "\n"}, {"declare -fx ", "\n"}, {"alias ", "="}};
-        char line[96];
+        size_t n = strlen(word);
+        char after;
 
-        for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-                snprintf(line, sizeof(line), "\n%s%s%s", forms[i].before, word, forms[i].after);
-                if (strstr(names, line) || startswith(names, line + 1))
+        for (const char *line = names; line; line = strchr(line, '\n')) {
+                const char *name;
+
+                line += line != names;
+                name = named_in(line, &after);
+                if (name && !strncmp(name, word, n) && name[n] == after)
                         return true;
         }
         return false;
 }
 
-/* Text that the shell runs with every command, or with every one that fails. */
-static const char *const traps[] = {"' DEBUG\n", "' ERR\n"};
+/* Text that the shell runs by itself, which then has the streams of the line that it meets. All but that of EXIT: it is
+ * ours. A line of another kind that looks like one does no harm. */
+static bool is_trap(const char *line, size_t len) {
+        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
+        size_t name = len;
 
-static bool has_trap(const char *names) {
-        for (size_t i = 0; i < ARRAY_SIZE(traps); i++)
-                if (strstr(names, traps[i]))
-                        return true;
-        return false;
+        while (name > 0 && line[name - 1] != ' ')
+                name--;
+        return name > 1 && name < len && line[name - 2] == '\'' && strspn(line + name, letters) == len - name &&
+               !(len - name == 4 && !memcmp(line + name, "EXIT", 4)) && !startswith(line, "trap -- '' ");
 }
 
-static bool ends_with_trap(const char *line, size_t len) {
-        for (size_t i = 0; i < ARRAY_SIZE(traps); i++) {
-                size_t n = strlen(traps[i]);
+/* What makes a line of its own mean something else than the same line in a file. */
+static bool is_of_lines(const char *line) {
+        static const char declare[] = "declare -";
 
-                if (len >= n && !memcmp(line + len - n, traps[i], n))
-                        return true;
-        }
-        return false;
+        return startswith(line, "shopt -s autocd\n") || startswith(line, "shopt -s cdspell\n") ||
+               (startswith(line, declare) &&
+                startswith(line + strlen(declare) + strcspn(line + strlen(declare), "\n "), " auto_resume="));
 }
+
+#define NOTHING_IS_PLAIN "*\n"
 
 char *judge_names(const char *state) {
         struct buf names = {0};
 
-        for (const char *next; *state; state = next) {
-                const char *newline = strchr(state, '\n');
+        for (const char *line = state, *next; *line; line = next) {
+                size_t len = strcspn(line, "\n");
 
-                next = newline ? newline + 1 : state + strlen(state);
-                if (startswith(state, "declare -f") || startswith(state, "alias ") ||
-                    ends_with_trap(state, (size_t) (next - state)))
-                        buf_put(&names, state, (size_t) (next - state));
+                next = line + len + (line[len] == '\n');
+                if (is_trap(line, len) || is_of_lines(line)) {
+                        buf_done(&names);
+                        return strdup(NOTHING_IS_PLAIN);
+                }
+                if (startswith(line, "declare -f") || startswith(line, "alias ") || startswith(line, "enable -n "))
+                        buf_put(&names, line, (size_t) (next - line));
         }
         return buf_take_string(&names);
+}
+
+static bool is_assignment(const char *word) {
+        size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+        return n > 0 && (word[0] < '0' || word[0] > '9') && word[n + (word[n] == '+')] == '=';
+}
+
+static bool has_operand(const char *text) {
+        text += strspn(text, " ");
+        return text[0] && text[0] != '\n' && text[0] != '-';
 }
 
 struct verdict session_judge(const char *text, size_t len, const char *names) {
@@ -85,7 +120,7 @@ struct verdict session_judge(const char *text, size_t len, const char *names) {
 
         while (len > 0 && text[len - 1] == '\n')
                 len--;
-        if (!names || strspn(text, plain) < len)
+        if (!names || startswith(names, NOTHING_IS_PLAIN) || strspn(text, plain) < len)
                 return worst;
         n = strspn(text, " ");
         text += n;
@@ -94,9 +129,11 @@ struct verdict session_judge(const char *text, size_t len, const char *names) {
                 return worst;
         memcpy(word, text, n);
         word[n] = 0;
-        if (strchr(word, '='))
+        if (is_assignment(word))
                 return text[n] != ' ' ? (struct verdict){.changes = true, .words = WORDS_BUILTIN} : worst;
-        if (is_covered(names, word) || has_trap(names))
+        if (is_covered(names, word) || word[0] == '%') /* the latter is a job */
+                return worst;
+        if (streq(word, "export") && !has_operand(text + n)) /* it prints all variables */
                 return worst;
         if (is_in(harmless, ARRAY_SIZE(harmless), word))
                 return (struct verdict){.words = WORDS_BUILTIN};

@@ -14,8 +14,9 @@
 
 #define HEARD_MOST (64u << 20) /* a dump larger than this is not kept */
 #define FAILURES_MOST 3
-#define READS_AT_ONCE 4  /* of 64 KiB */
-#define READS_AT_LAST 17 /* the largest pipe */
+#define LONG_LIFE_US 500000 /* a shell that ends after it has not failed: TMOUT ends idle ones */
+#define READS_AT_ONCE 4     /* of 64 KiB */
+#define READS_AT_LAST 17    /* the largest pipe */
 
 int session_say(struct session *s, struct buf *lines) {
         ssize_t n;
@@ -122,6 +123,7 @@ static int start_shell(struct session *s) {
         s->n_told = 0;
         s->dirty = true;
         s->names_known = false;
+        s->shell_since_us = clock_now_us();
         return r < 0 ? r : session_say(s, &lines);
 }
 
@@ -147,8 +149,9 @@ static void shell_gone(struct session *s, int status) {
         listen_to(s, READS_AT_LAST);
         known = !s->dirty;
         forget_shell(s);
-        s->failures = known && c ? 0 : s->failures + 1;
-        if (!known || (c && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
+        s->failures = known && (c || clock_now_us() - s->shell_since_us > LONG_LIFE_US) ? 0 : s->failures + 1;
+        if (!known || s->failures >= FAILURES_MOST ||
+            (c && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
                 snprintf(s->notice, sizeof(s->notice),
                          s->state && s->failures < FAILURES_MOST
                                  ? "the shell was ended and started again, with the state of the last completed run"

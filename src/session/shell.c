@@ -68,8 +68,9 @@ static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsig
 }
 
 void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text) {
+        buf_puts(b, "{ "); /* what an assignment complains of, it says before its redirections */
         put_words(b, text);
-        buf_printf(b, " >&%d 2>&%d", kind->plain, kind->plain + 1);
+        buf_printf(b, "; } >&%d 2>&%d", kind->plain, kind->plain + 1);
         put_plain_answer(b, kind, number);
 }
 
@@ -182,6 +183,8 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                 }
                 /* A person's shell edits its line; one that reads from a pipe must not begin to. */
                 if (!variables && (is_line(at, next, "set -o emacs\n") || is_line(at, next, "set -o vi\n")))
+                        own = true;
+                if (!variables && is_line(at, next, "set -o onecmd\n")) /* no shell would outlive its first line */
                         own = true;
                 if (is_line(at, next, "trap -- '__hutch_hang_up' HUP\n")) /* of a shell at a terminal: attach.c */
                         own = true;

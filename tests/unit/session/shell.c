@@ -128,6 +128,8 @@ static const struct state_row {
          "builtin shopt -s extglob\nbuiltin unset -f trap\nf () \n{ \n    cat <<E\ndeclare -i UID=\"1\"\nE\n\n}\n"},
         {"the rest passes", "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n",
          "alias l='ls'\numask 0022\nset --\nbuiltin cd -- /\nset +o errexit\n"},
+        {"an option that ends the shell does not pass", "builtin unset -f trap\nset +o onecmd\nset -o onecmd\n",
+         "builtin unset -f trap\nset +o onecmd\n"},
         {"line editing does not pass", "builtin unset -f trap\nset -o emacs\nset +o vi\nset -o vi\n",
          "builtin unset -f trap\nset +o vi\n"},
         {"a last line without an end", "declare -- A=\"1\"\ndeclare -r UID=\"1\"", "declare -- A=\"1\"\n"},
@@ -217,7 +219,7 @@ static void test_words(void **state _unused_) {
 
         shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n");
         text = taken(&builtin);
-        unit_same("lines", text, "echo a >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        unit_same("lines", text, "{ echo a; } >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
         free(text);
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
