@@ -11,7 +11,8 @@
 /* What is lost with the box, always; what the box may not do, to a person. */
 bool cli_notice_matters(const char *notice) {
         return strncmp(notice, "the box has no network", 22) == 0 || strncmp(notice, "what changes in ", 16) == 0 ||
-               (isatty(STDERR_FILENO) && strstr(notice, "mounted inside"));
+               (isatty(STDERR_FILENO) &&
+                (strstr(notice, "mounted inside") || strstr(notice, "of another group than yours")));
 }
 
 void cli_complain(const char *format, ...) {

@@ -52,6 +52,16 @@ static int tell_split(struct plan *plan, const struct path_fact *fact) {
                                                   fact->real);
 }
 
+/* One group is mapped into a box of an ordinary user's, and an overlay gives what it copies the group that it had. */
+static int tell_group(struct plan *plan, const struct path_fact *fact) {
+        if (plan->map_by_parent || fact->gid == plan->host_gid)
+                return 0;
+        return strv_pushf(&plan->notices,
+                          "%s is of group %u, which the box does not have: what is of another group than yours cannot "
+                          "be changed in it (\"Value too large for defined data type\")",
+                          fact->real, (unsigned) fact->gid);
+}
+
 /* A layer's flags and what is below it, by what it is about. */
 struct kind {
         unsigned flags;
@@ -153,10 +163,14 @@ int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *de
                  const char *origin) {
         const struct step *shown = same ? layer_at(plan, same) : NULL;
 
-        if (!same)
-                return is_there_already(plan, fact, dest)
-                               ? 0
-                               : add_whole(plan, &(struct kind){.flags = STEP_GRANTED, .origin = origin}, fact, dest);
+        int r;
+
+        if (!same && is_there_already(plan, fact, dest))
+                return 0;
+        if (!same) {
+                r = add_whole(plan, &(struct kind){.flags = STEP_GRANTED, .origin = origin}, fact, dest);
+                return r < 0 ? r : tell_group(plan, fact);
+        }
         return plan_add_step(plan, (struct step){.kind = STEP_COW,
                                                  .flags = STEP_GRANTED | STEP_WRITABLE,
                                                  .layer = shown ? shown->layer : 0,

@@ -187,6 +187,26 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
+@test "rules for folders with mounts inside, and for parts of them" {
+        local rules="--hide in|ls in
+--hide in/sub|ls in in/sub
+--hide other|ls other
+--hide file|cat file
+--tmpfs in|ls in
+--ro in|ls in/sub; echo x >in/sub/x; echo x >in/x
+--rw other|echo x >other/x; ls other
+--cow other|echo x >other/y; ls other"
+        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub && echo m >in/sub/m || exit 99
+                while IFS='|' read -r rule command; do $HUTCH_BUILD/hutch --workspace cow --ephemeral \$rule -c \"\$command\" </dev/null 2>&1 | sed 's/.*: //'; echo \"-- \$rule\"; done <<-END
+$rules
+END
+                find . -type f | sort | tr '\n' ' '"
+        [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
+        local want=$'-- --hide in\nin:\nsub\n\nin/sub:\n-- --hide in/sub\n-- --hide other\nPermission denied\n-- --hide file\n-- --tmpfs in\nm\nRead-only file system\nRead-only file system\n-- --ro in\nx\n-- --rw other\nx\ny\n-- --cow other\n./file ./in/sub/m ./other/x '
+        [ "$output" = "$want" ] || differs "$output"
+        agree
+}
+
 @test "paths choose changes in whatever layer they are" {
         run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'for f in file in/sub/a in/sub/b in/c other/d; do echo x >\$f; done' 2>/dev/null
@@ -216,6 +236,23 @@ ours() { am_root && echo "" || echo -r; }
                 \$hutch import $T/x.tar.zst >/dev/null; \$hutch diff | grep ^+[0-9] | tr '\n' ' '; \$hutch apply; cat in/sub/a"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "$output" = $'file in/b file in/sub/a other/a +1 +1 +1 +1 +3 +1 3 applied\n3' ] || differs "$output"
+        agree
+}
+
+# One group is mapped, and overlayfs gives a copy the group that the file had.
+@test "files of another group of the caller's: read, not changed, and told" {
+        am_root || return 0 # who cannot give files to another group
+        chmod 755 "$T"; mkdir tree/own; echo own >tree/own/file; chown -R 12345:12346 "$T/ws"; chgrp -R 12345 tree/own; chmod -R g+w tree; chown -R 12345 "$HOME" "$T/state"
+        export XDG_STATE_HOME=$T/state
+        run setpriv --reuid 12345 --regid 12345 --groups 12346 "$HUTCH_BUILD/hutch" -d tree --workspace cow --json -c 'cat file; echo x >>file; echo x >in/new; rm in/sub/under; echo y >>own/file; echo new >made; cat own/file made'
+        [ "$(field "$output" .stdout)" = $'top\nown\ny\nnew' ] || differs "$output"
+        [ "$(field "$output" .stderr | grep -c "Value too large for defined data type")" -eq 3 ] || differs "$output"
+        [[ $(field "$output" '.notices[]') == *"/tree is of group 12346, which the box does not have"* ]] || differs "not told: $output"
+        [ "$(cat tree/file tree/own/file)" = $'top\nown' ] || differs "the host's"
+        run setpriv --reuid 12345 --regid 12345 --groups 12346 "$HUTCH_BUILD/hutch" -d tree diff --name-only
+        [ "$output" = $'made\nown/file' ] || differs "$output"
+        run setpriv --reuid 12345 --regid 12346 --clear-groups "$HUTCH_BUILD/hutch" -d tree --workspace cow --ephemeral -c 'echo x >>file; echo x >in/new; rm in/sub/under; tail -n 1 file'
+        [ "$output" = x ] || differs "as the first group: $output"
         agree
 }
 
