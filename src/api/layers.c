@@ -96,10 +96,11 @@ static int check_new(const struct layer_box *layers, const char *lower, struct h
         return 0;
 }
 
-/* And the other way round: one that is a layer no longer. */
+/* And the other way round: one that is a layer no longer. A session's system, home and /tmp are nobody's to review, and
+ * wait for the next session. */
 static int check_old(const struct layer_box *layers, const struct plan *plan, struct hutch_error *err) {
         for (size_t n = 0; layers->meta.lowers[n]; n++) {
-                bool used = false, any = false;
+                bool used = layer_is_system(&layers->meta, n), any = false;
 
                 for (size_t i = 0; !used && i < plan->n_steps; i++)
                         used = plan->steps[i].kind == STEP_COW && plan->steps[i].layer == n;
