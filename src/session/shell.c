@@ -34,17 +34,37 @@ static void put_outputs(struct buf *b, unsigned pair) {
         buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
 }
 
-void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, bool with_env,
-                   long stdin_number, int last_status) {
-        const char *text = with_env ? "env" : "run";
+#define STATUS "${__hutch_ret-$?}"
+
+static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
+        buf_printf(b, "%s 'R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status, kind->answers,
+                   kind->unset);
+}
+
+/* bash 5.2 reads on in memory that it has freed when a file ends within a `$(`, and dies of that some commands later; a
+ * string may end there. Only a file can `return`. This need not be exact: both ways run a text. */
+static bool looks_open(const char *text) {
+        long open = 0;
+
+        for (const char *at = text; *at; at++)
+                open += (*at == '(') - (*at == ')');
+        return open > 0 && !strstr(text, "return");
+}
+
+void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
+                   bool with_env, long stdin_number, int last_status) {
+        const char *file = with_env ? "env" : "run";
+        bool as_string = kind->plain && stdin_number < 0 && !with_env && !last_status && looks_open(text);
 
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
-        if (stdin_number < 0)
-                buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, text);
+        if (as_string)
+                buf_puts(b, "\\builtin eval \"$(<" SHELL_CHANNEL "/run)\"$'\\n__hutch_ret=$?' </dev/null");
+        else if (stdin_number < 0)
+                buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, file);
         else { /* the answer: somebody reads from the FIFO now */
                 buf_printf(b, "{ %s 'B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s", kind->print, number, kind->answers,
-                           kind->source, text);
+                           kind->source, file);
                 put_away(b, kind);
                 buf_printf(b, "; } <" SHELL_CHANNEL "/%ld.0", stdin_number);
         }
@@ -52,7 +72,7 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         if (stdin_number < 0)
                 put_away(b, kind);
         buf_puts(b, "\n");
-        shell_put_answer(b, kind, number);
+        put_answer(b, kind, number, as_string ? "${__hutch_ret-2}" : STATUS); /* 2: it never came to its end */
 }
 
 static void put_words(struct buf *b, const char *text) {
@@ -84,8 +104,7 @@ void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned lo
 }
 
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        buf_printf(b, "%s 'R%lu %%s\\0' \"${__hutch_ret-$?}\" >&%d; %s __hutch_ret\n", kind->print, number,
-                   kind->answers, kind->unset);
+        put_answer(b, kind, number, STATUS);
 }
 
 void shell_put_dump(struct buf *b, const struct shell_kind *kind) {

@@ -184,11 +184,17 @@ static const struct run_row {
         const char *name, *shell;
         bool with_env;
         long stdin_number;
-        const char *lines;
+        const char *lines, *text;
 } run_rows[] = {
         {"bash", "/bin/bash", false, -1,
          "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
+        {"bash, a text that ends too early", "/bin/bash", false, -1,
+         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- "
+         "197>&- "
+         "198>&-\n"
+         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
+         "x=$(echo"},
         {"bash elsewhere, with variables", "/opt/bin/bash", true, -1,
          "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
          "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
@@ -207,7 +213,8 @@ static void test_run(void **state) {
         struct buf b = {0};
         char *text;
 
-        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->with_env, row->stdin_number, 0);
+        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->text ? row->text : "", row->with_env, row->stdin_number,
+                      0);
         text = taken(&b);
         unit_same("lines", text, row->lines);
         free(text);
