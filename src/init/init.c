@@ -318,6 +318,8 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
         case ORDER_INTERRUPT:
                 if (target > 0)
                         shell_interrupt(target, (enum interrupt) message->value);
+                if (message->value != INTERRUPT_LAST)
+                        tell(l, INIT_INTERRUPTED, message->value);
                 break;
         case ORDER_END:
                 end_now(l);

@@ -35,15 +35,16 @@ enum { STREAM_TERMINAL = -2 };
 enum init_event {
         INIT_FAILED,
         INIT_EXITED,
-        INIT_TERMINAL, /* with the master of the box's terminal */
-        INIT_STOPPED,  /* .value is the signal */
-        INIT_LIMIT,    /* .value is the kill reason; the box is to be ended */
-        INIT_READY,    /* a session's box stands; with its channel's folder, writable */
-        INIT_SHELL,    /* a session's shell runs; with a pidfd of it */
-        INIT_NO_SHELL, /* it ended, and the box did not; .value is the wait status */
-        INIT_DETACHED, /* a shell at a terminal ended; the same */
-        INIT_HELD,     /* everything stands still; .value is 0, or -errno and nothing does */
-        INIT_NOTICE,   /* .error.message is what a person should know */
+        INIT_TERMINAL,    /* with the master of the box's terminal */
+        INIT_STOPPED,     /* .value is the signal */
+        INIT_LIMIT,       /* .value is the kill reason; the box is to be ended */
+        INIT_READY,       /* a session's box stands; with its channel's folder, writable */
+        INIT_SHELL,       /* a session's shell runs; with a pidfd of it */
+        INIT_NO_SHELL,    /* it ended, and the box did not; .value is the wait status */
+        INIT_DETACHED,    /* a shell at a terminal ended; the same */
+        INIT_INTERRUPTED, /* the session's shell got the interrupt that was ordered */
+        INIT_HELD,        /* everything stands still; .value is 0, or -errno and nothing does */
+        INIT_NOTICE,      /* .error.message is what a person should know */
 };
 
 struct init_message {

@@ -43,7 +43,9 @@ static void on_press(void *data) {
                 run_order(c->s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
                 return;
         }
-        run_order(c->s->box, ORDER_INTERRUPT, pressures[i].how, NULL, 0);
+        if (run_order(c->s->box, ORDER_INTERRUPT, pressures[i].how, NULL, 0) >= 0)
+                c->s->interrupts++;
+        c->s->struck = true;
         if (c->s->kind->reads_ahead)
                 command_say_answer(c);
         timer_set(c->s->loop, &c->press, pressures[i].wait_ms);
@@ -171,6 +173,7 @@ static int say_run(struct command *c) {
         struct session *s = c->s;
         int r;
 
+        session_put_guard(s, &lines);
         switch (c->way) {
         case WAY_BUILTIN:
                 shell_put_builtin(&lines, s->kind, c->number, c->in.text);

@@ -67,7 +67,9 @@ struct session {
         int stat;      /* of the shell, in /proc */
         double cpu_ms; /* what it and its children used until the last command's end */
         struct command *now, *queue;
-        int last_status; /* of the last run */
+        int last_status;     /* of the last run */
+        unsigned interrupts; /* that were ordered, and have not reached the shell yet */
+        bool struck;         /* there was one since the shell was last told something */
 
         char *state; /* the last dump, as a new shell can read it */
         size_t state_len;
@@ -115,7 +117,8 @@ double session_cpu_since(struct session *s);        /* since the last call */
 void probe_init(struct session *s);
 void probe_begin(struct session *s); /* an answer is to come */
 
-int session_say(struct session *s, struct buf *lines); /* to the shell */
+int session_say(struct session *s, struct buf *lines);        /* to the shell */
+void session_put_guard(struct session *s, struct buf *lines); /* before what is said when nothing runs */
 void session_next(struct session *s);
 
 void state_init(struct session *s);

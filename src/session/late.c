@@ -76,12 +76,20 @@ static bool is_let_go(const struct command *c) {
                ends[1].revents == POLLHUP;
 }
 
+/* A program that an interrupt parted from its shell may not have opened them yet: it must not find the next run's. */
+static void give_back(struct session *s, const struct command *c) {
+        if (c->way == WAY_PROGRAM && c->reason != HUTCH_NOT_KILLED)
+                channel_remove_pair(&s->channel, c->pair);
+        else
+                channel_return_pair(&s->channel, c->pair);
+}
+
 void late_keep(struct session *s, struct command *c) {
         struct late *late;
         bool held = false;
 
         if (is_let_go(c)) {
-                channel_return_pair(&s->channel, c->pair);
+                give_back(s, c);
                 return;
         }
         late = calloc(1, sizeof(*late));
@@ -110,7 +118,7 @@ void late_keep(struct session *s, struct command *c) {
                 thin_out(s);
                 return;
         }
-        channel_return_pair(&s->channel, late->pair);
+        give_back(s, c);
         late_free(late);
 }
 

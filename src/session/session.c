@@ -32,6 +32,15 @@ int session_say(struct session *s, struct buf *lines) {
         return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
+/* An interrupt throws away what the shell has read of a line, and the rest would be a command. So nothing is said
+ * before it has reached the shell; and then, as the shell may heed it no sooner than it reads, something to throw away.
+ */
+void session_put_guard(struct session *s, struct buf *lines) {
+        if (s->struck)
+                buf_puts(lines, "\n");
+        s->struck = false;
+}
+
 /* ---- answers ---- */
 
 static void hear(struct session *s, char *word, size_t len) {
@@ -193,6 +202,10 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         case INIT_DETACHED:
                 attach_ended(s, message->value);
                 break;
+        case INIT_INTERRUPTED:
+                s->interrupts -= s->interrupts > 0;
+                session_next(s);
+                break;
         case INIT_HELD:
                 hold_answered(s, message->value);
                 break;
@@ -247,7 +260,7 @@ static void on_revive(void *data) {
         struct outcome failed = {.exit_code = 125};
 
         run_free(take_ptr(s->box));
-        s->hold_answers = 0;
+        s->hold_answers = s->interrupts = 0;
         late_free_all(s);
         channel_done(&s->channel);
         s->channel = (struct channel){.dir = -1};
@@ -297,7 +310,7 @@ void session_next(struct session *s) {
 
         timer_clear(s->loop, &s->idle);
         hold_order(s);
-        if (s->now || s->asking || !s->shell_runs || s->over || s->held || s->attach == ATTACH_ON)
+        if (s->now || s->asking || !s->shell_runs || s->interrupts > 0 || s->over || s->held || s->attach == ATTACH_ON)
                 return;
         if (s->attach == ATTACH_WANTED) {
                 if (s->dirty || !s->state)

@@ -52,6 +52,7 @@ void session_remember(struct session *s, const char *text) {
 void session_ask(struct session *s) {
         struct buf lines = {0};
 
+        session_put_guard(s, &lines);
         put_history(s, &lines);
         shell_put_dump(&lines, s->kind);
         s->asking = session_say(s, &lines) >= 0;
@@ -136,7 +137,7 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
         s->told_user = user;
         if (!s->dirty && s->state)
                 state_heard(s, s->state, s->state_len);
-        else if (!s->now && !s->asking && s->shell_runs)
+        else if (!s->now && !s->asking && s->shell_runs && s->interrupts == 0)
                 session_ask(s);
         return 0;
 }

@@ -133,6 +133,7 @@ static void on_control(void *data, uint32_t events _unused_) {
         case INIT_SHELL:
         case INIT_NO_SHELL:
         case INIT_DETACHED:
+        case INIT_INTERRUPTED:
         case INIT_HELD:
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));

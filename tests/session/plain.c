@@ -1,0 +1,145 @@
+/* Plain words are a line of their own to the shell and all else is a file: one must end as the other, whatever was
+ * defined before; and nobody notices the difference when runs are cancelled at any moment. */
+#include "scene.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static const struct row {
+        const char *name, *before, *words;
+} rows[] = {
+        {"a program", "true", "./fds"},
+        {"a program that looks like an assignment", "cp fds a=b", "./a=b"},
+        {"a builtin that is none any more", "enable -n echo; cp fds echo; PATH=$PWD:$PATH", "echo"},
+        {"a name that no variable can have", "command_not_found_handle() { ./fds; }", "a-b=c"},
+        {"a variable that cannot be set", "readonly x", "x=1"},
+        {"a locale that is not there", "true", "LC_ALL=xx_YY"},
+        {"folders as commands", "shopt -s autocd", "src"},
+        {"folders with other names", "shopt -s cdspell", "cd scr"},
+        {"an alias like an option", "alias -- -='cd /usr'", "-"},
+        {"a function that cannot be changed", "ls() { x=5; echo f; }; readonly -f ls", "ls"},
+        {"a trap of a signal", "trap 'echo u; x=9' USR1", "./usr1"},
+        {"a trap of children", "trap 'echo c' CHLD", "ls src"},
+        {"a trap of returns", "trap 'echo r' RETURN", "echo a"},
+        {"more variables than a FIFO holds", "for i in 1 2 3 4 5; do export B$i=$(printf %020000d 0); done",
+         "export -p"},
+        {"a folder with a long name", "n=$(printf %0200d 0); for i in {1..100}; do mkdir $n && cd $n; done 2>/dev/null",
+         "pwd"},
+        {"a job", "sleep 0.1 &", "%1"},
+};
+
+static const char scenery[] =
+        "mkdir src; printf '#!/bin/sh\\nls -l /proc/self/fd | grep -c \"19[678] ->\"; head -c1 | wc -c\\n' "
+        ">fds; printf '#!/bin/sh\\nkill -USR1 $PPID\\n' >usr1; chmod +x fds usr1";
+
+/* What comes before the message is the shell's: where it read the text. */
+static const char *message(const char *err) {
+        static const char *const where[] = {"/dev/hutch/run: line 1: ", "/bin/bash: line 1: ", "/bin/bash: ", "bash: "};
+
+        for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
+                if (!strncmp(err, where[i], strlen(where[i])))
+                        return err + strlen(where[i]);
+        return err;
+}
+
+static void compare(hutch_context *context, const struct row *row) {
+        hutch_result *ends[2], *kept[2];
+        char text[64];
+
+        for (int i = 0; i < 2; i++) {
+                hutch_box *box = open_session(context, "/bin/bash");
+
+                hutch_result_free(run_for(box, "mkdir /tmp/w; cd /tmp/w", 5000));
+                hutch_result_free(run_for(box, scenery, 5000));
+                hutch_result_free(run_for(box, row->before, 5000));
+                usleep(30000); /* the shell tells its state */
+                snprintf(text, sizeof(text), "%s%s", row->words, i ? " #" : "");
+                ends[i] = run_for(box, text, 5000);
+                hutch_result_free(run_for(box, "kill -9 $$", 5000));
+                kept[i] = run_for(box, "builtin pwd; builtin echo $x", 5000);
+                hutch_box_close(box);
+        }
+        ok(ends[0]->exit_code == ends[1]->exit_code && ends[0]->killed == ends[1]->killed, "%s: status %d, %d",
+           row->name, ends[0]->exit_code, ends[1]->exit_code);
+        ok(!strcmp(ends[0]->output[1], ends[1]->output[1]), "%s: stdout, %zu bytes", row->name, ends[1]->output_len[1]);
+        is(message(ends[0]->output[2]), message(ends[1]->output[2]), "stderr");
+        is(kept[0]->output[1], kept[1]->output[1], "what is kept");
+        for (int i = 0; i < 2; i++) {
+                hutch_result_free(ends[i]);
+                hutch_result_free(kept[i]);
+        }
+}
+
+/* ---- runs that are cancelled at any moment ---- */
+
+static hutch_box *box;
+static volatile bool over;
+
+static void *cancel(void *data) {
+        unsigned seed = 3;
+        hutch_error err;
+
+        while (!over) {
+                usleep((useconds_t) rand_r(&seed) % 3000);
+                hutch_box_cancel(box, &err);
+        }
+        return data;
+}
+
+static void cancelled(hutch_context *context) {
+        static const struct {
+                const char *before, *behind;
+        } forms[] = {{"echo", ""}, {"/bin/echo", ""}, {"echo", "; :"}, {"builtin echo", ""}};
+        unsigned wrong = 0, whole = 0, seed = 4, form;
+        double end = now_ms() + (is_long() ? 60000 : 6000);
+        pthread_t thread;
+
+        box = open_session(context, "/bin/bash");
+        pthread_create(&thread, NULL, cancel, NULL);
+        for (unsigned i = 0; now_ms() < end; i++) {
+                char text[64], want[16];
+                hutch_result *r;
+
+                form = (unsigned) rand_r(&seed) % 4;
+                snprintf(text, sizeof(text), "%s %05u%s", forms[form].before, i, forms[form].behind);
+                snprintf(want, sizeof(want), "%05u\n", i);
+                r = run_for(box, text, 10000);
+                whole += !r->killed;
+                if (strcmp(r->output[1], want) && (!r->killed || r->output_len[1] > 0)) {
+                        printf("#   '%s': '%s', stderr '%s', status %d, killed %d\n", text, r->output[1], r->output[2],
+                               r->exit_code, r->killed);
+                        wrong++;
+                }
+                hutch_result_free(r);
+        }
+        over = true;
+        pthread_join(thread, NULL);
+        ok(whole > 0 && wrong == 0, "cancelled at any moment: %u whole runs, %u with output of another or none", whole,
+           wrong);
+        ok(in_step(box), "cancelled at any moment: in step");
+        hutch_box_close(box);
+}
+
+/* A shell that was idle for too long ends, again and again. */
+static void idle(hutch_context *context) {
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "TMOUT=1; x=kept", 5000));
+        usleep(5500000);
+        says(box, "echo $x", "kept\n", "a shell that ends when it is idle keeps its state");
+        hutch_box_close(box);
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "x=kept; set -t", 5000));
+        says(box, "/bin/echo a", "a\n", "a shell that ends after one command is followed by one that does not");
+        hutch_box_close(box);
+}
+
+int main(void) {
+        hutch_context *context = new_context();
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                compare(context, &rows[i]);
+        cancelled(context);
+        idle(context);
+        hutch_context_free(context);
+        return done_testing();
+}
