@@ -117,8 +117,8 @@ int session_box_copy(hutch_box *box, const char *root, struct client_state *know
                 r = look_at_layers(box, root, &looked, err);
         if (r >= 0)
                 r = snapshot_copy(looked ? looked : box->layers, &snapshot, &cost, err);
-        if (r >= 0 && !warden_client_still_holds(held))
-                r = error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box ended while it was copied");
+        if (r >= 0)
+                r = warden_client_check_hold(held, err);
         closep(&held);
         if (r >= 0)
                 r = put_shell(box, snapshot, known, err);

@@ -293,8 +293,10 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
                 shell_signal_others(target, message->value);
                 break;
         case ORDER_HOLD:
-                if (message->value) /* signals to all: only where all is the box */
+                if (message->value == HOLD_BEGIN) /* signals to all: only where all is the box */
                         tell(l, INIT_HELD, plan->isolated ? hold_begin(&l->hold) : -EOPNOTSUPP);
+                else if (message->value == HOLD_CHECK)
+                        tell(l, INIT_HELD, hold_check(&l->hold));
                 else
                         hold_end(&l->hold);
                 break;

@@ -66,7 +66,13 @@ enum warden_order {
         ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
         ORDER_OTHERS,     /* what runs beside a session's shell gets signal .value */
-        ORDER_HOLD,       /* .value: stop everything in the box, which is answered by INIT_HELD, or let it go on */
+        ORDER_HOLD,       /* .value: enum holding */
+};
+
+enum holding {
+        HOLD_END,
+        HOLD_BEGIN, /* everything in the box stops; answered by INIT_HELD */
+        HOLD_CHECK, /* whether nothing ran since; answered by INIT_HELD, and if something did all goes on */
 };
 
 enum interrupt {

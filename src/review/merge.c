@@ -131,10 +131,14 @@ static int enter(struct merge *m, struct level l) {
         return r;
 }
 
-static int reopen_parent(int child, int flags) {
-        int fd = openat(child, "..", flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+/* A child that was moved meanwhile would lead elsewhere, in the end out of the layer: `was` is what its parent was. */
+static int reopen_parent(int child, const struct stat *was) {
+        _cleanup_(closep) int fd = openat(child, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
 
-        return fd < 0 ? -errno : fd;
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        return was && (st.st_dev != was->st_dev || st.st_ino != was->st_ino) ? -ESTALE : take_fd(&fd);
 }
 
 /* Back to the folder above, whose descriptors are those of the child's "..": opened before the child has its mode
@@ -153,11 +157,11 @@ static int leave(struct merge *m) {
                 if (!up->sources[i].descended)
                         continue;
                 up->sources[i].descended = false;
-                up->sources[i].fd = reopen_parent(child->sources[at++].fd, O_RDONLY);
+                up->sources[i].fd = reopen_parent(child->sources[at++].fd, &up->sources[i].st);
                 if (up->sources[i].fd < 0 && r >= 0)
                         r = up->sources[i].fd;
         }
-        up->dest = reopen_parent(child->dest, O_RDONLY);
+        up->dest = reopen_parent(child->dest, NULL);
         if (up->dest < 0 && r >= 0)
                 r = up->dest;
         finished = finish(child);

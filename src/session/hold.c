@@ -24,7 +24,7 @@ void hold_broken(struct session *s) {
         if (!s->held)
                 return;
         tell(s, -EPIPE);
-        run_order(s->box, ORDER_HOLD, 0, NULL, 0); /* if it is still there */
+        run_order(s->box, ORDER_HOLD, HOLD_END, NULL, 0); /* if it is still there */
 }
 
 void hold_order(struct session *s) {
@@ -33,7 +33,7 @@ void hold_order(struct session *s) {
         if (!s->held || s->hold_ordered || s->now || s->asking || !s->shell_runs)
                 return;
         s->hold_ordered = true;
-        r = run_order(s->box, ORDER_HOLD, 1, NULL, 0);
+        r = run_order(s->box, ORDER_HOLD, HOLD_BEGIN, NULL, 0);
         if (r < 0)
                 tell(s, r);
         else
@@ -52,11 +52,22 @@ int session_hold(struct session *s, void (*held)(void *user, int r), void *user)
         return 0;
 }
 
+int session_check_hold(struct session *s) {
+        int r;
+
+        if (!s->held || !s->hold_ordered || s->hold_answers > 0)
+                return -EINVAL;
+        r = run_order(s->box, ORDER_HOLD, HOLD_CHECK, NULL, 0);
+        if (r >= 0)
+                s->hold_answers++;
+        return r;
+}
+
 void session_release(struct session *s) {
         if (!s->held)
                 return;
         s->held = NULL;
         if (s->hold_ordered)
-                run_order(s->box, ORDER_HOLD, 0, NULL, 0);
+                run_order(s->box, ORDER_HOLD, HOLD_END, NULL, 0);
         session_next(s);
 }

@@ -65,6 +65,8 @@ void session_signal_others(struct session *s, int sig);
  * it does not; after 0 once more, with -errno, if it ended meanwhile. Commands wait until session_release(); nobody is
  * called any more then. */
 int session_hold(struct session *s, void (*held)(void *user, int r), void *user);
+/* `held` is called once more: with 0 if nothing has run since, or with -errno, and it does not stand still any more. */
+int session_check_hold(struct session *s);
 void session_release(struct session *s);
 
 /* What background jobs said after their run, apart by run. */

@@ -293,11 +293,19 @@ int warden_client_hold(int warden, uint32_t session, struct client_state *ret, i
         return 0;
 }
 
-/* The warden closes its side when there is nothing more that it could hold. */
-bool warden_client_still_holds(int socket) {
-        uint32_t rest;
+int warden_client_check_hold(int socket, struct hutch_error *err) {
+        struct warden_held answer = {.result = -EPIPE};
+        uint32_t question = 0;
 
-        return message_receive(socket, &rest, sizeof(rest), NULL, 0, MSG_DONTWAIT) == -EAGAIN;
+        if (message_send(socket, &question, sizeof(question), NULL, 0) >= 0)
+                (void) read_reply(socket, WARDEN_HELD, &answer, sizeof(answer), NULL, 0, err);
+        if (answer.result == -EAGAIN)
+                return error_set(
+                        err, HUTCH_E_IO, EAGAIN,
+                        "something in the session went on by itself while its files were copied: end it first");
+        if (answer.result < 0)
+                return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box ended while it was copied");
+        return 0;
 }
 
 /* Sends a request that is answered by closing its socket. */

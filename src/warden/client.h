@@ -54,7 +54,7 @@ int warden_client_state(int warden, uint32_t session, struct client_state *ret, 
 /* The same, and from then on everything in the box stands still, until *ret_socket is closed. */
 int warden_client_hold(int warden, uint32_t session, struct client_state *ret, int *ret_socket,
                        struct hutch_error *err);
-bool warden_client_still_holds(int socket);                                       /* it did all the time */
+int warden_client_check_hold(int socket, struct hutch_error *err);                /* nothing ran all the time */
 int warden_client_signal(int warden, uint32_t session, enum warden_request what); /* WARDEN_TERM or WARDEN_KILL */
 int warden_client_end(int warden, uint32_t session);                              /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "../base/io.h"
 #include "../base/macro.h"
@@ -21,10 +22,14 @@ static void on_held(void *user, int r) {
                 leave(h);
 }
 
-/* It says nothing: it is gone, or done. */
+/* What it says is a question: did nothing run all the time? Otherwise it is gone, or done. */
 static void on_socket(void *data, uint32_t events _unused_) {
         struct holder *h = data;
+        uint32_t question;
 
+        if (message_receive(h->socket, &question, sizeof(question), NULL, 0, MSG_DONTWAIT) > 0 &&
+            session_check_hold(h->session) >= 0)
+                return;
         leave(h);
         session_release(h->session);
 }

@@ -61,7 +61,7 @@ enum warden_reply {
         WARDEN_PROBES = 4,   /* struct warden_probes */
         WARDEN_ATTACHED = 7, /* struct warden_opened; fds: the other side of its terminal */
         WARDEN_OPENED = 5,   /* struct warden_opened */
-        WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS */
+        WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS and to each question */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
 };
 
@@ -78,7 +78,7 @@ struct warden_state_is {
 
 struct warden_held {
         uint32_t reply;
-        int32_t result; /* 0, or -errno: nothing stopped */
+        int32_t result; /* 0, or -errno: nothing is stopped */
 };
 
 struct warden_outcome {

@@ -357,6 +357,39 @@ consistent() { # consistent FIRST SECOND WHAT: lines of both files
         agree
 }
 
+# A process can have a timer that sends it SIGCONT, and so is stopped for moments only. This one moves the folder that is being copied
+# towards the top: whoever goes back through its ".." as often as it went down arrives above the layer, in the home in the end.
+RESTLESS='import ctypes, os, signal, sys, time
+class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]
+libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+signal.signal(signal.SIGCONT, lambda *_: None)
+assert libc.timer_create(1, ctypes.byref(Event(signo=signal.SIGCONT)), ctypes.byref(timer)) == 0
+before = time.monotonic()
+while True:
+    assert libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 10000000), None) == 0
+    now = time.monotonic()
+    if now - before > 0.006 and os.path.exists("go"):
+        os.rename(*sys.argv[1:] if os.path.exists(sys.argv[1]) else reversed(sys.argv[1:]))
+    before = now'
+@test "--copy: what cannot be held is refused, and leads nowhere" {
+        hutch session start s >/dev/null
+        printf '%s\n' "$RESTLESS" >restless
+        inside s 'p=.; for i in {1..12}; do p=$p/!; mkdir -p $p/.ssh; touch $p/.ssh/id_rsa; done; mkdir $p/!deep; head -c 60M /dev/zero >$p/!deep/large
+                python3 restless $p/!deep ./zz & sleep 0.3; touch go'
+        refused=0
+        for ((i = 1; i <= 5; i++)); do
+                run hutch snapshot --session s --copy
+                [ "$status" -eq 0 ] || [[ $output == *"went on by itself"* || $output == *"cannot copy the layer: "* || $output == *"come to rest"* ]] || differs "$output"
+                [ "$status" -eq 0 ] || refused=$((refused + 1))
+                ! grep -rqs private "$STATE/layers" || differs "round $i: the host's key is in the copy"
+        done
+        [ $refused -gt 0 ] || differs "it was never seen"
+        [ "$(inside s 'rm go; jobs -rp | wc -l')" = 1 ] || differs "it does not go on: $(inside s jobs)"
+        hutch session stop s --discard
+        all_gone
+        agree
+}
+
 @test "--copy is for sessions, and not beside --stop" {
         first 'echo x >x'
         run hutch snapshot --copy
