@@ -319,7 +319,7 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
                 break;
         case ORDER_INTERRUPT:
                 if (target > 0)
-                        shell_interrupt(target, (enum interrupt) message->value);
+                        shell_interrupt(target, (enum interrupt) message->value, message->since);
                 if (message->value != INTERRUPT_LAST)
                         tell(l, INIT_INTERRUPTED, message->value);
                 break;

@@ -86,6 +86,7 @@ enum interrupt {
 struct warden_message {
         enum warden_order order;
         int value;
+        uint64_t since; /* ORDER_INTERRUPT: what is older, in the kernel's clock ticks since boot, is no job to end */
 };
 
 /* Something that turned out while the box was built, for the result's notices. */
@@ -105,5 +106,5 @@ int init_drop_privileges(struct hutch_error *err);
 /* Starts the target; on failure *ret_status is 126, 127 or 125. */
 int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
                       struct hutch_error *err);
-void shell_interrupt(pid_t shell, enum interrupt how);
+void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since);
 void shell_signal_others(pid_t shell, int sig); /* everything but the shell and init */

@@ -31,28 +31,49 @@ static void add_children(pid_t parent, struct victims *v) {
                         v->pids[v->n++] = atoi(word);
 }
 
-/* A shell that computes waits for nobody: what it made last is in the background. */
-static bool is_asleep(pid_t pid) {
+/* What /proc tells of a process: its state, and when it began. */
+static bool look_at(pid_t pid, char *ret_state, uint64_t *ret_began) {
         _cleanup_(freep) char *text = NULL;
-        const char *state;
+        unsigned long long began;
+        const char *rest;
         char path[64];
 
         snprintf(path, sizeof(path), "/proc/%d/stat", pid);
         if (read_whole_file(AT_FDCWD, path, 4096, &text, NULL) < 0)
                 return false;
-        state = strrchr(text, ')'); /* the name before it may hold anything */
-        return state && state[1] == ' ' && (state[2] == 'S' || state[2] == 'D');
+        rest = strrchr(text, ')'); /* the name before it may hold anything */
+        if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                            ret_state, &began) != 2)
+                return false;
+        *ret_began = began;
+        return true;
+}
+
+/* A shell that computes waits for nobody: what it made last is in the background. */
+static bool is_asleep(pid_t pid) {
+        uint64_t began;
+        char state;
+
+        return look_at(pid, &state, &began) && (state == 'S' || state == 'D');
+}
+
+/* The shell may have got over its job since the order was given: then the last of its children is an older one. */
+static bool is_since(pid_t pid, uint64_t since) {
+        uint64_t began;
+        char state;
+
+        return since == 0 || (look_at(pid, &state, &began) && began >= since);
 }
 
 /* The children of the job, then theirs: who forks meanwhile is met by the next order. */
-static void find_job(pid_t shell, struct victims *v) {
+static void find_job(pid_t shell, uint64_t since, struct victims *v) {
         struct victims *children = calloc(1, sizeof(*children));
         pid_t last, group;
 
         if (!children)
                 return;
         add_children(shell, children);
-        if (children->n > 0 && is_asleep(shell)) {
+        if (children->n > 0 && is_asleep(shell) && is_since(children->pids[children->n - 1], since)) {
                 last = children->pids[children->n - 1];
                 group = getpgid(last);
                 for (size_t i = 0; i < children->n; i++)
@@ -64,12 +85,12 @@ static void find_job(pid_t shell, struct victims *v) {
         free(children);
 }
 
-void shell_interrupt(pid_t shell, enum interrupt how) {
+void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since) {
         static const int signals[] = {[INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
         struct victims *v = how == INTERRUPT_SHELL || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
 
         if (v) /* before the interrupt wakes the shell */
-                find_job(shell, v);
+                find_job(shell, since, v);
         /* The shell first: it notes the interrupt and acts on it when its job is gone. */
         kill(shell, how == INTERRUPT_LAST ? SIGKILL : SIGINT);
         for (size_t i = 0; v && i < v->n; i++)

@@ -126,7 +126,7 @@ void attach_ended(struct session *s, int status) {
         if (end && s->attach_heard.data[0] == 'D') {
                 session_take_state(s, (const char *) s->attach_heard.data + 1,
                                    (size_t) (end - s->attach_heard.data) - 1);
-                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0); /* it comes back with that */
+                run_interrupt(s->box, INTERRUPT_LAST, 0); /* it comes back with that */
                 s->shell_runs = false;
         }
         attach_free(s);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "../base/macro.h"
 
@@ -40,10 +41,10 @@ static void on_press(void *data) {
                 return;
         c->pressure++;
         if (c->pressure > last + KILLS) {
-                run_order(c->s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
+                run_interrupt(c->s->box, INTERRUPT_LAST, 0);
                 return;
         }
-        if (run_order(c->s->box, ORDER_INTERRUPT, pressures[i].how, NULL, 0) >= 0)
+        if (run_interrupt(c->s->box, pressures[i].how, c->since) >= 0)
                 c->s->interrupts++;
         c->s->struck = true;
         if (c->s->kind->reads_ahead)
@@ -259,6 +260,17 @@ static void forget_plain(struct session *s) {
                         ;
 }
 
+/* The job of a run is made by it, but for one that it calls back from the background. */
+static uint64_t since_when(const char *text) {
+        struct timespec now;
+
+        if (strstr(text, "fg") || strchr(text, '%'))
+                return 0;
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return ((uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec) /
+               (1000000000u / (uint64_t) sysconf(_SC_CLK_TCK));
+}
+
 int command_begin(struct command *c, struct hutch_error *err) {
         const struct plan *plan = c->s->in.plan;
         uint64_t cap = c->in.output_cap ? c->in.output_cap : plan->output_cap;
@@ -266,6 +278,7 @@ int command_begin(struct command *c, struct hutch_error *err) {
         int r;
 
         c->began_us = clock_now_us();
+        c->since = since_when(c->in.text);
         c->number = ++c->s->numbers;
         c->deadline = (struct timer){.fire = on_deadline, .data = c};
         c->press = (struct timer){.fire = on_press, .data = c};

@@ -26,6 +26,7 @@ struct command { /* one run */
         struct timer deadline, press, settle, revisit;
         unsigned pressure;
         uint64_t began_us;
+        uint64_t since; /* its jobs are not older than this; see struct warden_message */
         enum hutch_kill_reason reason;
         bool answered;
         bool unsaid; /* there is no shell to say it to for the moment */

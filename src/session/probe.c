@@ -48,7 +48,7 @@ static void on_time(void *data) {
                 s->probe.wait_ms = FIRST_MS;
                 send(s);
         } else {
-                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
+                run_interrupt(s->box, INTERRUPT_LAST, 0);
                 return;
         }
         s->probe.on = true;

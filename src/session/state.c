@@ -67,7 +67,7 @@ static void on_ask(void *data) {
         struct session *s = data;
 
         if (s->asking)
-                run_order(s->box, ORDER_INTERRUPT, INTERRUPT_LAST, NULL, 0);
+                run_interrupt(s->box, INTERRUPT_LAST, 0);
 }
 
 static void on_idle(void *data) {

@@ -193,6 +193,12 @@ int run_order(struct run *run, enum warden_order what, int value, const int *fds
         return message_send(run->box.control, &message, sizeof(message), fds, n);
 }
 
+int run_interrupt(struct run *run, enum interrupt how, uint64_t since) {
+        struct warden_message message = {.order = ORDER_INTERRUPT, .value = (int) how, .since = since};
+
+        return message_send(run->box.control, &message, sizeof(message), NULL, 0);
+}
+
 static void order(struct run *run, enum warden_order what, int value) {
         run_order(run, what, value, NULL, 0);
 }

@@ -50,6 +50,7 @@ struct run_input {
 
 int run_start(struct loop *loop, const struct run_input *input, struct run **ret, struct hutch_error *err);
 int run_order(struct run *run, enum warden_order order, int value, const int *fds, size_t n); /* to its init */
+int run_interrupt(struct run *run, enum interrupt how, uint64_t since);                       /* a session's shell */
 pid_t run_init(const struct run *run);                         /* pid 1 of the box, as this process sees it */
 void run_signal(struct run *run, int sig);                     /* to the command's foreground group */
 void run_stop(struct run *run, enum hutch_kill_reason reason); /* SIGTERM, after a grace SIGKILL, to all of the box */
