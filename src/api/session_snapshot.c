@@ -105,21 +105,34 @@ static int look_at_layers(hutch_box *box, const char *root, struct layer_box **r
         return 0;
 }
 
+struct held { /* a session that stands still */
+        int socket;
+        struct hutch_error err; /* why it does not any more */
+};
+
+static int is_still_held(void *user) {
+        struct held *held = user;
+
+        return warden_client_check_hold(held->socket, &held->err);
+}
+
 int session_box_copy(hutch_box *box, const char *root, struct client_state *known, struct layer_snapshot **ret,
                      uint64_t *ret_bytes, struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
         _cleanup_(layer_freep) struct layer_box *looked = NULL;
-        _cleanup_(closep) int held = -1;
-        struct review_copied cost = {0};
-        int r = session_box_hold(box, known, &held, err);
+        struct held held = {.socket = -1};
+        struct review_copied cost = {.still = is_still_held, .user = &held};
+        int r = session_box_hold(box, known, &held.socket, err);
 
         if (r >= 0)
                 r = look_at_layers(box, root, &looked, err);
         if (r >= 0)
                 r = snapshot_copy(looked ? looked : box->layers, &snapshot, &cost, err);
         if (r >= 0)
-                r = warden_client_check_hold(held, err);
-        closep(&held);
+                r = warden_client_check_hold(held.socket, err);
+        else if (held.err.code != HUTCH_OK)
+                *err = held.err;
+        closep(&held.socket);
         if (r >= 0)
                 r = put_shell(box, snapshot, known, err);
         if (r < 0) {

@@ -16,6 +16,8 @@
 #include "upper.h"
 
 #define ATTRIBUTE_MOST 65536
+#define ENTRIES_A_QUESTION 256
+#define BYTES_A_QUESTION ((uint64_t) 64 << 20)
 
 int copy_attributes(int from, int to) {
         _cleanup_(freep) char *names = malloc(ATTRIBUTE_MOST), *value = malloc(ATTRIBUTE_MOST);
@@ -123,10 +125,23 @@ static int dress(int dest, const char *name, const struct stat *st) {
         return r;
 }
 
+/* An upper that is written in meanwhile could be copied without end. */
+static int ask(struct review_copied *cost) {
+        uint64_t due = cost->entries / ENTRIES_A_QUESTION + cost->bytes / BYTES_A_QUESTION;
+
+        if (!cost->still || due == cost->asked)
+                return 0;
+        cost->asked = due;
+        return cost->still(cost->user);
+}
+
 int copy_entry(struct copier *c, int dir, const char *name, int dest, const struct stat *st) {
         int r;
 
         c->cost.entries++;
+        r = ask(&c->cost);
+        if (r < 0)
+                return r;
         if (S_ISREG(st->st_mode))
                 return st->st_nlink > 1 && c->links >= 0 ? copy_linked(c, dir, name, dest, st)
                                                          : copy_file(c, dir, name, dest, name, st);

@@ -132,6 +132,9 @@ int review_merge(const int *uppers, size_t n, int dir, const char *name, struct 
  * their place with what they were copied from. */
 struct review_copied {
         uint64_t entries, bytes, shared;
+        int (*still)(void *user); /* asked from time to time whether the upper rests, or NULL; < 0: it does not */
+        void *user;
+        uint64_t asked; /* so many times */
 };
 
 /* Makes the folder `name` in `dir` of one upper that goes on being written in: everything is made anew, hard links
