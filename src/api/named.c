@@ -38,7 +38,7 @@ static int sessions_root(char **ret, struct hutch_error *err) {
         return 0;
 }
 
-static int check_name(const char *name, struct hutch_error *err) {
+int named_check(const char *name, struct hutch_error *err) {
         if (name[0] && strlen(name) <= 64 && name[0] != '.' && name[0] != '-' &&
             !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
                 return 0;
@@ -135,7 +135,7 @@ static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
 static int find_place(const char *name, char **ret_root, char **ret_path, struct hutch_error *err) {
         int r;
 
-        r = check_name(name, err);
+        r = named_check(name, err);
         if (r >= 0)
                 r = sessions_root(ret_root, err);
         if (r < 0)

@@ -19,6 +19,7 @@ struct named {
 };
 
 void named_done(struct named *n);
+int named_check(const char *name, struct hutch_error *err); /* whether a session can be called so */
 
 /* Claims the name, for a session as `n` says, which gets its folder; *ret_listener is bound and listens. */
 int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err);

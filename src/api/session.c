@@ -99,8 +99,10 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *shell = NULL;
         char real[PATH_MAX] = "";
         size_t len = 0;
-        int r = plan_session(box, err);
+        int r = box->name ? named_check(box->name, err) : 0; /* before anything is made */
 
+        if (r >= 0)
+                r = plan_session(box, err);
         if (r >= 0 && realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real)) {
                 box->workspace = strdup(real);
                 r = box->workspace ? 0 : error_oom(err);
