@@ -184,10 +184,11 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
         }
         r = make_in_memory(b, mode, &layer);
         if (r == -EOPNOTSUPP)
-                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "cannot keep a layer for %s in memory: that needs Linux 6.6%s", s->source,
-                                 b->in->plan->ephemeral ? ": leave --ephemeral out"
-                                                        : ", and the file system of the state folder cannot hold one");
+                return error_set(
+                        err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
+                        "cannot keep a layer for %s in memory: that needs Linux 6.6; without --ephemeral it is "
+                        "kept in the state folder, on a file system that can hold one",
+                        s->source);
         if (r < 0)
                 return builder_error(err, r, "make a layer in memory for", s->source);
         r = b->ops->attach_overlay(lowers.fds, lowers.n, layer.upper, layer.work, dest, builder_flags(s));

@@ -96,7 +96,7 @@ chmod 600 b.txt; chmod 644 b.txt" one
 @test "--ephemeral leaves nothing, and does write" {
         run hutch --workspace cow --ephemeral -c 'rm -r src; echo new >a.txt; cat a.txt; ls'
         if ! memory_layers; then
-                told 125 "in memory: that needs Linux 6.6: leave --ephemeral out"
+                told 125 "in memory: that needs Linux 6.6; without --ephemeral it is kept in the state folder"
                 untouched
                 traceless
                 agree

@@ -42,7 +42,7 @@ ours() { am_root && echo "" || echo -r; }
                 cat tree/file; find $T/state -name upper"
         [ "$status" -ne 99 ] || skip "needs overlayfs in a user namespace"
         if ! memory_layers; then
-                [[ $output == *"in memory: that needs Linux 6.6, and the file system of the state folder cannot hold one"* ]] || differs "$output"
+                [[ $output == *"in memory: that needs Linux 6.6; without --ephemeral it is kept in the state folder"* ]] || differs "$output"
                 [ "$(cat tree/file)" = top ] || differs "the host's file: $(cat tree/file)"
                 agree
                 return
