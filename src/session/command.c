@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -21,6 +22,8 @@ static const struct {
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
 #define REVISIT_MS 50
+#define ATTEND_MS 5      /* a program that takes longer is listened to while it runs */
+#define FEW_BYTES 32768  /* what can be sent at once, whatever else is on the way */
 #define FETCH_MOST 16384 /* more than almost anything that a text of that length can print */
 #define FETCHES 64       /* whoever else writes there must not keep the warden from everything else */
 #define KILLS 60         /* a shell loop that starts jobs again and again is met between two of them */
@@ -129,6 +132,24 @@ static void on_revisit(void *data) {
         timer_set(c->s->loop, &c->revisit, REVISIT_MS);
 }
 
+static int attend(struct command *c) {
+        int r = 0;
+
+        for (int i = 1; r >= 0 && i < 3; i++)
+                r = open_output(c, i);
+        return r;
+}
+
+static void on_attend(void *data) {
+        struct command *c = data;
+        int r = attend(c);
+
+        if (r < 0) {
+                error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
+                command_press(c, HUTCH_KILLED_CANCELLED);
+        }
+}
+
 /* The shell has opened its stdin: from here on the end of what is written is its end. */
 void command_stdin_is_open(struct command *c) {
         const struct run_stream *s = &c->in.streams[0];
@@ -204,14 +225,20 @@ static int hand_over(struct command *c) {
         }
         if (r >= 0 && c->way == WAY_TEXT)
                 r = put_text(c);
-        for (int i = 1; r >= 0 && c->way != WAY_BUILTIN && i < 3; i++)
-                r = open_output(c, i);
+        if (r >= 0 && c->patient)
+                timer_set(s->loop, &c->attend, ATTEND_MS);
+        else if (r >= 0 && c->way != WAY_BUILTIN)
+                r = attend(c);
         return r < 0 ? r : say_run(c);
 }
 
 void command_say_run(struct command *c) {
         if (say_run(c) < 0)
                 command_answer(c, 125);
+}
+
+static bool is_captured(const struct command *c) {
+        return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE;
 }
 
 /* Plain words can be a line of their own. Those of a builtin that reads nothing, starts nothing and prints less than a
@@ -223,13 +250,10 @@ static enum way way_of(const struct command *c, uint64_t cap) {
                 return WAY_TEXT;
         if (c->words == WORDS_PROGRAM)
                 return WAY_PROGRAM;
-        return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE &&
-                               (cap == 0 || cap > FETCH_MOST)
-                       ? WAY_BUILTIN
-                       : WAY_TEXT;
+        return is_captured(c) && (cap == 0 || cap > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
 }
 
-static void fetch(struct command *c) {
+static void fetch(struct command *c, const int fds[2]) {
         struct {
                 uint32_t tag;
                 uint8_t bytes[FETCH_MOST];
@@ -240,14 +264,25 @@ static void fetch(struct command *c) {
 
                 m.tag = (uint32_t) i;
                 /* What is left would be the next one's: the name of a folder can be longer than any path. */
-                for (int most = FETCHES; most > 0 && (n = read(c->s->plain[i - 1], m.bytes, sizeof(m.bytes))) > 0;
-                     most--) {
+                for (int most = FETCHES; most > 0 && (n = read(fds[i - 1], m.bytes, sizeof(m.bytes))) > 0; most--) {
                         n = (ssize_t) budget_admit(&c->budget, i, m.bytes, (size_t) n);
                         if (n > 0)
                                 send(c->in.messages, &m, offsetof(__typeof__(m), bytes) + (size_t) n,
                                      MSG_DONTWAIT | MSG_NOSIGNAL);
                 }
         }
+}
+
+/* A program that was over before anybody listened: what it printed is in its FIFOs. */
+static void catch_up(struct command *c) {
+        int unread[2] = {FEW_BYTES, FEW_BYTES};
+
+        for (int i = 0; i < 2; i++)
+                (void) ioctl(c->out[i], FIONREAD, &unread[i]);
+        if (unread[0] + unread[1] <= FEW_BYTES)
+                fetch(c, c->out);
+        else
+                on_attend(c);
 }
 
 /* Other texts find these FIFOs, too, if they search for them. */
@@ -285,7 +320,9 @@ int command_begin(struct command *c, struct hutch_error *err) {
         c->settle = (struct timer){.fire = settle, .data = c};
         if (budget_init(&c->budget, cap, plan->truncate) < 0)
                 return error_oom(err);
+        c->attend = (struct timer){.fire = on_attend, .data = c};
         c->way = way_of(c, cap);
+        c->patient = c->way == WAY_PROGRAM && is_captured(c) && (cap == 0 || cap > FEW_BYTES);
         r = hand_over(c);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s",
@@ -316,6 +353,7 @@ void command_answer(struct command *c, int status) {
         c->s->last_status = status;
         timer_clear(c->s->loop, &c->deadline);
         timer_clear(c->s->loop, &c->press);
+        timer_clear(c->s->loop, &c->attend);
         timer_clear(c->s->loop, &c->revisit);
         if (c->outcome.error.code == HUTCH_OK)
                 c->outcome.exit_code = exit_code_of(c, status);
@@ -324,7 +362,9 @@ void command_answer(struct command *c, int status) {
         if (c->stdin_number >= 0)
                 channel_remove_stdin(&c->s->channel, (unsigned) c->stdin_number);
         if (c->way == WAY_BUILTIN)
-                fetch(c);
+                fetch(c, c->s->plain);
+        else if (c->patient && !c->pumps[1] && c->out[0] >= 0 && c->out[1] >= 0)
+                catch_up(c);
         pump_drain(c->pumps[1]);
         pump_drain(c->pumps[2]);
         settle(c);
@@ -364,6 +404,7 @@ void command_free(struct command *c) {
         timer_clear(c->s->loop, &c->deadline);
         timer_clear(c->s->loop, &c->press);
         timer_clear(c->s->loop, &c->settle);
+        timer_clear(c->s->loop, &c->attend);
         timer_clear(c->s->loop, &c->revisit);
         for (int i = 0; i < 3; i++)
                 pump_free(c->pumps[i]);

@@ -23,7 +23,7 @@ struct command { /* one run */
         long stdin_number;
         int stdin_fd;
         struct budget budget;
-        struct timer deadline, press, settle, revisit;
+        struct timer deadline, press, settle, revisit, attend;
         unsigned pressure;
         uint64_t began_us;
         uint64_t since; /* its jobs are not older than this; see struct warden_message */
@@ -32,6 +32,7 @@ struct command { /* one run */
         bool unsaid; /* there is no shell to say it to for the moment */
         enum words words;
         enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
+        bool patient;                                        /* it is listened to when it takes long, or at its end */
         struct outcome outcome;
 };
 

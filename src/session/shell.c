@@ -88,9 +88,12 @@ static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsig
 }
 
 void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text) {
-        buf_puts(b, "{ "); /* what an assignment complains of, it says before its redirections */
+        bool assigns = strchr(text, '='); /* what an assignment complains of, it says before its redirections */
+
+        if (assigns)
+                buf_puts(b, "{ ");
         put_words(b, text);
-        buf_printf(b, "; } >&%d 2>&%d", kind->plain, kind->plain + 1);
+        buf_printf(b, "%s >&%d 2>&%d", assigns ? "; }" : "", kind->plain, kind->plain + 1);
         put_plain_answer(b, kind, number);
 }
 

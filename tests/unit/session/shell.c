@@ -221,12 +221,16 @@ static void test_run(void **state) {
 }
 
 static void test_words(void **state _unused_) {
-        struct buf builtin = {0}, program = {0};
+        struct buf builtin = {0}, assignment = {0}, program = {0};
         char *text;
 
         shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n");
         text = taken(&builtin);
-        unit_same("lines", text, "{ echo a; } >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        unit_same("lines", text, "echo a >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        free(text);
+        shell_put_builtin(&assignment, shell_kind_of("/bin/bash"), 7, "a=1");
+        text = taken(&assignment);
+        unit_same("lines", text, "{ a=1; } >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
         free(text);
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
