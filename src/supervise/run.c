@@ -219,8 +219,8 @@ static void on_force(void *data) {
                 sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
 }
 
-/* A limit leaves no grace: what ran into it would use it to go on. And it counts when the box was faster: what passed it
- * may be seen after the end. */
+/* A limit leaves no grace: what ran into it would use it to go on. And it counts when the box was faster: what passed
+ * it may be seen after the end. */
 void run_end_by_limit(struct run *run, enum hutch_kill_reason reason) {
         if (run->over || run->reason != HUTCH_NOT_KILLED)
                 return;
