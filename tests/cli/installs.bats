@@ -5,20 +5,19 @@ more_setup() {
         unset XDG_STATE_HOME
         export XDG_CACHE_HOME=$HUTCH_TMP/cache
         mkdir -p "$XDG_CACHE_HOME"
-        BEFORE=$(host)
+        host >"$T/before"
 }
 
 # What installing would change on the host.
 host() {
-        {
-                cat /var/lib/dpkg/status /etc/passwd /etc/group 2>/dev/null
-                ls -la --time-style=full-iso /usr/bin /usr/sbin /usr/local/bin /usr/local/lib /usr/lib/python3/dist-packages /usr/local/lib/python3*/dist-packages \
-                        /usr/lib/node_modules /usr/local/lib/node_modules /etc /etc/apt /var/lib/apt /var/lib/apt/lists /var/lib/dpkg /var/lib/dpkg/info /var/cache/apt 2>/dev/null
-                find "$HOME" -mindepth 1 -path "$HOME/.local" -prune -o -mindepth 1 -printf '%p %m %s\n'
-                find "$HOME/.local" -mindepth 1 -name state -prune -o -mindepth 1 -print 2>/dev/null
-        } | sha256sum
+        cat /var/lib/dpkg/status /etc/passwd /etc/group 2>/dev/null || :
+        find /usr/bin /usr/sbin /usr/local/bin /usr/local/lib /usr/lib/python3/dist-packages /usr/local/lib/python3*/dist-packages /usr/lib/node_modules \
+                /usr/local/lib/node_modules /etc /etc/apt /var/lib/apt /var/lib/apt/lists /var/lib/dpkg /var/lib/dpkg/info /var/cache/apt \
+                -maxdepth 1 -printf '%p %M %U:%G %s %T+ %l\n' 2>/dev/null || :
+        find "$HOME" -mindepth 1 -path "$HOME/.local" -prune -o -mindepth 1 -printf '%p %m %s\n'
+        find "$HOME/.local" -mindepth 1 -name state -prune -o -mindepth 1 -print 2>/dev/null || :
 }
-untouched() { [ "$(host)" = "$BEFORE" ] || differs "the host is not as it was"; }
+untouched() { host | diff "$T/before" - >"$T/changed" || differs "the host is not as it was: $(cat "$T/changed")"; }
 
 # deb NAME VERSION [FIELDS]: a package of the folder NAME, which may have a DEBIAN folder.
 deb() {
@@ -196,7 +195,7 @@ reaches() { # reaches WHAT COMMAND…: skips where even the host does not reach 
         local what=$1
         shift
         (cd "$T" && timeout 60 "$@" >/dev/null 2>&1) || skip "needs a network with $what"
-        BEFORE=$(host)
+        host >"$T/before"
 }
 
 @test "apt-get install of a small package from Debian" {
