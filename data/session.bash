@@ -7,9 +7,10 @@ shopt -s execfail # as in any interactive shell: it does not count as one while 
 __hutch_on_exit=
 builtin declare -A __hutch_traps
 __hutch_dump() {
-        builtin printf 'Dbuiltin shopt -s extglob\n' # functions may have been written with it
+        builtin printf '\0\001Dbuiltin shopt -s extglob\n' # functions may have been written with it
         builtin declare -p
         builtin printf 'builtin unset -f trap\n'
+        [[ /dev/fd/9 -ef /dev/fd/1 ]] || builtin printf '# astray\n' # stdout: a text hit the number under which it was kept meanwhile
         builtin trap -p
         builtin printf %s "${__hutch_traps[@]}"
         builtin declare -f

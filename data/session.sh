@@ -5,7 +5,7 @@ __hutch_quote() {
         command printf %s "$1" | command sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
 }
 __hutch_dump() {
-        command printf D
+        command printf '\0\001D'
         trap
         __hutch_rest "$@"
 }

@@ -68,7 +68,7 @@ void session_detach(struct session *s) {
 static const char plain_beginning[] =
         "unset ENV\n"
         ". " SHELL_CHANNEL "/prelude\n"
-        "__hutch_bye() { { command printf D; trap; __hutch_rest \"$@\" & wait $!; } >&9 2>/dev/null; }\n"
+        "__hutch_bye() { { command printf '\\0\\001D'; trap; __hutch_rest \"$@\" & wait $!; } >&9 2>/dev/null; }\n"
         "__hutch_hang_up() { :; }\n"
         "trap __hutch_hang_up HUP\n"
         ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n"
@@ -80,7 +80,7 @@ static int put_beginning(struct session *s) {
         _cleanup_(buf_done) struct buf text = {0};
         int r;
 
-        if (s->kind->answers != 9) {
+        if (s->kind->is_bash) {
                 buf_puts(&text, ". " SHELL_CHANNEL "/prelude\n");
                 buf_puts(&text, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\nunset -f exit\nunset HISTFILE\n");
                 session_put_history(s, &text, 0);
@@ -117,15 +117,18 @@ void attach_opened(struct session *s, int master) {
 }
 
 void attach_ended(struct session *s, int status) {
-        const uint8_t *end;
+        static const char mark[] = {0, SHELL_MARK, 'D'};
+        const char *heard, *end;
 
         if (s->attach != ATTACH_ON)
                 return;
         listen_to(s);
-        end = s->attach_heard.len ? memchr(s->attach_heard.data, 0, s->attach_heard.len) : NULL;
-        if (end && s->attach_heard.data[0] == 'D') {
-                session_take_state(s, (const char *) s->attach_heard.data + 1,
-                                   (size_t) (end - s->attach_heard.data) - 1);
+        heard = (const char *) s->attach_heard.data;
+        end = s->attach_heard.len > sizeof(mark) && !memcmp(heard, mark, sizeof(mark))
+                      ? memchr(heard + sizeof(mark), 0, s->attach_heard.len - sizeof(mark))
+                      : NULL;
+        if (end) {
+                session_take_state(s, heard + sizeof(mark), (size_t) (end - heard) - sizeof(mark));
                 run_interrupt(s->box, INTERRUPT_LAST, 0); /* it comes back with that */
                 s->shell_runs = false;
         }

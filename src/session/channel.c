@@ -101,10 +101,8 @@ static int open_named(struct channel *c, const char *name, int *ret) {
         return r < 0 ? r : open_fifo(c, name, O_RDONLY, ret);
 }
 
-int channel_open_plain(struct channel *c, int fds[2]) {
-        int r = open_named(c, "plain.1", &fds[0]);
-
-        return r < 0 ? r : open_named(c, "plain.2", &fds[1]);
+int channel_open_errors(struct channel *c, int *ret) {
+        return open_named(c, "errors", ret);
 }
 
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {

@@ -27,8 +27,8 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
-/* The pair "plain.1" and "plain.2", for a new shell to keep open. */
-int channel_open_plain(struct channel *c, int fds[2]);
+/* The FIFO "errors", for what builtins complain of to a new shell. */
+int channel_open_errors(struct channel *c, int *ret);
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);

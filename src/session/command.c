@@ -198,7 +198,8 @@ static int say_run(struct command *c) {
         session_put_guard(s, &lines);
         switch (c->way) {
         case WAY_BUILTIN:
-                shell_put_builtin(&lines, s->kind, c->number, c->in.text);
+                s->printed.len = s->heard.len = s->scanned = 0; /* what came between two runs is of neither */
+                shell_put_builtin(&lines, s->kind, c->number, c->in.text, c->words == WORDS_BUILTIN);
                 break;
         case WAY_PROGRAM:
                 shell_put_program(&lines, s->kind, c->number, c->pair, c->in.text);
@@ -241,36 +242,51 @@ static bool is_captured(const struct command *c) {
         return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE;
 }
 
-/* Plain words can be a line of their own. Those of a builtin that reads nothing, starts nothing and prints less than a
- * FIFO holds have their output go to FIFOs that the shell has open already, and it is fetched when the shell has
- * answered. */
+/* Plain words can be a line of their own. A builtin that reads nothing and starts nothing prints in front of the
+ * shell's answer, to the same FIFO, and what it complains of is fetched when the shell has answered. */
 static enum way way_of(const struct command *c, uint64_t cap) {
         if (c->words == WORDS_ANY || c->in.len >= PLAIN_MOST || c->in.env_len > 0 ||
-            c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->plain[0] < 0 || c->s->plain[1] < 0)
+            c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->errors < 0)
                 return WAY_TEXT;
         if (c->words == WORDS_PROGRAM)
                 return WAY_PROGRAM;
         return is_captured(c) && (cap == 0 || cap > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
 }
 
-static void fetch(struct command *c, const int fds[2]) {
-        struct {
-                uint32_t tag;
-                uint8_t bytes[FETCH_MOST];
-        } m;
+static void hand_out(struct command *c, int stream, const uint8_t *bytes, size_t len) {
+        uint32_t tag = (uint32_t) stream;
 
-        for (int i = 1; i < 3; i++) {
-                ssize_t n;
+        for (size_t n; len > 0; bytes += n, len -= n) {
+                struct iovec parts[] = {{&tag, sizeof(tag)}, {(void *) bytes, 0}};
+                struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-                m.tag = (uint32_t) i;
-                /* What is left would be the next one's: the name of a folder can be longer than any path. */
-                for (int most = FETCHES; most > 0 && (n = read(fds[i - 1], m.bytes, sizeof(m.bytes))) > 0; most--) {
-                        n = (ssize_t) budget_admit(&c->budget, i, m.bytes, (size_t) n);
-                        if (n > 0)
-                                send(c->in.messages, &m, offsetof(__typeof__(m), bytes) + (size_t) n,
-                                     MSG_DONTWAIT | MSG_NOSIGNAL);
-                }
+                n = len < FETCH_MOST ? len : FETCH_MOST;
+                parts[1].iov_len = budget_admit(&c->budget, stream, bytes, n);
+                if (parts[1].iov_len > 0)
+                        sendmsg(c->in.messages, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         }
+}
+
+static void fetch(struct command *c, int stream, int fd) {
+        uint8_t bytes[FETCH_MOST];
+        ssize_t n;
+
+        /* What is left would be the next one's. */
+        for (int most = FETCHES; most > 0 && (n = read(fd, bytes, sizeof(bytes))) > 0; most--)
+                hand_out(c, stream, bytes, (size_t) n);
+}
+
+static void fetch_builtin(struct command *c) {
+        struct session *s = c->s;
+
+        if (s->printed.oom) {
+                error_oom(&c->outcome.error);
+                c->outcome.exit_code = 125;
+        }
+        hand_out(c, 1, s->printed.data, s->printed.len);
+        if (c->words == WORDS_BUILTIN)
+                fetch(c, 2, s->errors);
+        buf_done(&s->printed);
 }
 
 /* A program that was over before anybody listened: what it printed is in its FIFOs. */
@@ -279,20 +295,20 @@ static void catch_up(struct command *c) {
 
         for (int i = 0; i < 2; i++)
                 (void) ioctl(c->out[i], FIONREAD, &unread[i]);
-        if (unread[0] + unread[1] <= FEW_BYTES)
-                fetch(c, c->out);
-        else
+        if (unread[0] + unread[1] > FEW_BYTES) {
                 on_attend(c);
+                return;
+        }
+        fetch(c, 1, c->out[0]);
+        fetch(c, 2, c->out[1]);
 }
 
-/* Other texts find these FIFOs, too, if they search for them. */
-static void forget_plain(struct session *s) {
+/* Other texts find that FIFO, too, if they search for it. */
+static void forget_errors(struct session *s) {
         uint8_t rest[FETCH_MOST];
 
-        for (int i = 0; i < 2; i++)
-                for (int most = FETCHES; most > 0 && s->plain[i] >= 0 && read(s->plain[i], rest, sizeof(rest)) > 0;
-                     most--)
-                        ;
+        for (int most = FETCHES; most > 0 && s->errors >= 0 && read(s->errors, rest, sizeof(rest)) > 0; most--)
+                ;
 }
 
 /* The job of a run is made by it, but for one that it calls back from the background. */
@@ -362,7 +378,7 @@ void command_answer(struct command *c, int status) {
         if (c->stdin_number >= 0)
                 channel_remove_stdin(&c->s->channel, (unsigned) c->stdin_number);
         if (c->way == WAY_BUILTIN)
-                fetch(c, c->s->plain);
+                fetch_builtin(c);
         else if (c->patient && !c->pumps[1] && c->out[0] >= 0 && c->out[1] >= 0)
                 catch_up(c);
         pump_drain(c->pumps[1]);
@@ -381,7 +397,7 @@ void command_finish(struct command *c) {
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);
         if (c->way != WAY_BUILTIN)
-                forget_plain(s);
+                forget_errors(s);
         if (c->out[0] >= 0)
                 late_keep(s, c);
         snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",

@@ -57,10 +57,11 @@ struct session {
         struct run *box;
         struct channel channel;
         int commands, answers; /* to and from the shell, -1: there is none */
-        int plain[2];          /* output of plain texts */
+        int errors;            /* what builtins complain of */
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
+        struct buf printed; /* by a builtin, whose answer is to come */
         bool shell_runs, opened, over;
         unsigned failures; /* shells in a row that said nothing */
         uint64_t shell_since_us;

@@ -7,7 +7,7 @@
 #include "../base/buf.h"
 #include "../base/macro.h"
 
-static const char *const harmless[] = {":", "true", "false", "echo", "pwd"};
+static const char *const silent[] = {":", "true", "false", "echo"};
 static const char *const changing[] = {"cd", "export"};
 /* Words that the shell itself understands; anything else is a program. */
 static const char *const own[] = {
@@ -73,13 +73,22 @@ static bool is_trap(const char *line, size_t len) {
                !(len - name == 4 && !memcmp(line + name, "EXIT", 4)) && !startswith(line, "trap -- '' ");
 }
 
-/* What makes a line of its own mean something else than the same line in a file. */
+/* What makes a line of its own mean something else than the same line in a file, or prints beside it, or lets nobody
+ * hear of it. */
 static bool is_of_lines(const char *line) {
+        static const char *const whole[] = {"# astray\n", "shopt -s autocd\n", "shopt -s cdspell\n"};
+        static const char *const variables[] = {"auto_resume=", "PROMPT_COMMAND=", "MAIL=", "MAILPATH="};
         static const char declare[] = "declare -";
+        const char *name =
+                startswith(line, declare) ? line + strcspn(line + strlen(declare), "\n ") + strlen(declare) : "";
 
-        return startswith(line, "shopt -s autocd\n") || startswith(line, "shopt -s cdspell\n") ||
-               (startswith(line, declare) &&
-                startswith(line + strlen(declare) + strcspn(line + strlen(declare), "\n "), " auto_resume="));
+        for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
+                if (startswith(line, whole[i]))
+                        return true;
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+                if (name[0] == ' ' && startswith(name + 1, variables[i]))
+                        return true;
+        return false;
 }
 
 #define NOTHING_IS_PLAIN "*\n"
@@ -135,7 +144,9 @@ struct verdict session_judge(const char *text, size_t len, const char *names) {
                 return worst;
         if (streq(word, "export") && !has_operand(text + n)) /* it prints all variables */
                 return worst;
-        if (is_in(harmless, ARRAY_SIZE(harmless), word))
+        if (is_in(silent, ARRAY_SIZE(silent), word))
+                return (struct verdict){.words = WORDS_SILENT};
+        if (streq(word, "pwd"))
                 return (struct verdict){.words = WORDS_BUILTIN};
         if (is_in(changing, ARRAY_SIZE(changing), word))
                 return (struct verdict){.changes = true, .words = WORDS_BUILTIN};

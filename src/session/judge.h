@@ -14,7 +14,8 @@ struct verdict {
         bool may_end; /* it may end the shell before that can be asked for */
         enum words {
                 WORDS_ANY,
-                WORDS_BUILTIN, /* plain ones: nothing in them but a builtin's name and what it gets */
+                WORDS_SILENT,  /* plain ones: nothing in them but what a builtin gets that never complains */
+                WORDS_BUILTIN, /* or one that may */
                 WORDS_PROGRAM, /* or a program's */
         } words;
 };

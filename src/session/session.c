@@ -47,13 +47,17 @@ static void hear(struct session *s, char *word, size_t len) {
         unsigned long number;
         int status = 125;
 
-        if (word[0] == 'D')
-                state_heard(s, word + 1, len - 1);
-        else if (word[0] == 'R' && sscanf(word + 1, "%lu %d", &number, &status) >= 1 && s->now &&
+        if (word[0] != SHELL_MARK) {
+                s->printed.len = 0;
+                if (s->now && s->now->way == WAY_BUILTIN)
+                        buf_put(&s->printed, word, len);
+        } else if (word[1] == 'D')
+                state_heard(s, word + 2, len - 2);
+        else if (word[1] == 'R' && sscanf(word + 2, "%lu %d", &number, &status) >= 1 && s->now &&
                  number == s->now->number && !s->now->answered) {
                 s->failures = 0;
                 command_answer(s->now, status & 255);
-        } else if (word[0] == 'B' && s->now && strtoul(word + 1, NULL, 10) == s->now->number)
+        } else if (word[1] == 'B' && s->now && strtoul(word + 2, NULL, 10) == s->now->number)
                 command_stdin_is_open(s->now);
 }
 
@@ -73,7 +77,7 @@ static void listen_to(struct session *s, unsigned reads) {
                 s->heard.len += (size_t) n;
                 while ((end = memchr(s->heard.data + s->scanned, 0, s->heard.len - s->scanned))) {
                         size_t len = (size_t) (end - s->heard.data) - begin;
-                        _cleanup_(freep) char *word = len > 0 ? malloc(len + 1) : NULL;
+                        _cleanup_(freep) char *word = malloc(len + 1);
 
                         if (word)
                                 memcpy(word, s->heard.data + begin, len + 1);
@@ -115,15 +119,14 @@ static int start_shell(struct session *s) {
         r = channel_open_answers(&s->channel, &s->answers, &answers);
         if (r >= 0)
                 r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
-        if (r >= 0 && s->kind->plain)
-                r = channel_open_plain(&s->channel, s->plain);
+        if (r >= 0 && s->kind->is_bash)
+                r = channel_open_errors(&s->channel, &s->errors);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
                 return r;
-        if (s->kind->plain)
-                buf_printf(&lines, "exec %d>" SHELL_CHANNEL "/plain.1 %d>" SHELL_CHANNEL "/plain.2\n", s->kind->plain,
-                           s->kind->plain + 1);
+        if (s->kind->is_bash)
+                buf_printf(&lines, "exec >&%d\n", s->kind->answers);
         buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
@@ -140,8 +143,7 @@ static void forget_shell(struct session *s) {
         watch_remove(&s->on_answers);
         closep(&s->commands);
         closep(&s->answers);
-        closep(&s->plain[0]);
-        closep(&s->plain[1]);
+        closep(&s->errors);
         closep(&s->stat);
         s->heard.len = s->scanned = 0;
         s->shell_runs = s->asking = false;
@@ -425,7 +427,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                               .commands = -1,
                               .answers = -1,
                               .stat = -1,
-                              .plain = {-1, -1},
+                              .errors = -1,
                               .channel = {.dir = -1},
                               .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);
@@ -468,6 +470,7 @@ void session_free(struct session *s) {
         for (size_t i = 0; i < s->n_history; i++)
                 free(s->history[i]);
         buf_done(&s->heard);
+        buf_done(&s->printed);
         buf_done(&s->late);
         free(s->state);
         free(s->names);

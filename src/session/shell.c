@@ -14,10 +14,11 @@
 /* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
  * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
  * care of that. */
-static const struct shell_kind bash = {session_bash,       198,           196,
+static const struct shell_kind bash = {session_bash,       true,          198,
                                        "\\builtin printf", "\\builtin .", "\\builtin unset",
                                        "\\builtin exit",   false},
-                               sh = {session_sh, 9, 0, "\\command printf", "\\command .", "\\unset", "\\exit", true};
+                               sh = {session_sh,    false,     9,        "\\command printf",
+                                     "\\command .", "\\unset", "\\exit", true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
         return streq(path_basename(path), "bash") ? &bash : &sh;
@@ -25,8 +26,6 @@ const struct shell_kind *shell_kind_of(const char *path) {
 
 /* What is between the shell and the warden, no text gets to hold. */
 static void put_away(struct buf *b, const struct shell_kind *kind) {
-        if (kind->plain)
-                buf_printf(b, " %d>&- %d>&-", kind->plain, kind->plain + 1);
         buf_printf(b, " %d>&-", kind->answers);
 }
 
@@ -37,8 +36,26 @@ static void put_outputs(struct buf *b, unsigned pair) {
 #define STATUS "${__hutch_ret-$?}"
 
 static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
-        buf_printf(b, "%s 'R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status, kind->answers,
-                   kind->unset);
+        buf_printf(b, "%s '\\0\\001R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status,
+                   kind->answers, kind->unset);
+}
+
+/* Whether a here-document begins in the text and never ends. */
+static bool has_open_document(const char *text) {
+        for (const char *at = text; (at = strstr(at, "<<"));) {
+                const char *word = at + 2 + strspn(at + 2, "- \t'\"\\"), *line = word;
+                size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+                bool ends = at[2] == '<';
+
+                while (!ends && (line = strchr(line, '\n'))) {
+                        line += 1 + strspn(line + 1, "\t");
+                        ends = !strncmp(line, word, len) && (line[len] == '\n' || !line[len]);
+                }
+                if (!ends)
+                        return true;
+                at += 2 + (at[2] == '<');
+        }
+        return false;
 }
 
 /* bash 5.2 reads on in memory that it has freed when a file ends within a `$(`, and dies of that some commands later; a
@@ -48,13 +65,13 @@ static bool looks_open(const char *text) {
 
         for (const char *at = text; *at; at++)
                 open += (*at == '(') - (*at == ')');
-        return open > 0 && !strstr(text, "return");
+        return (open > 0 || has_open_document(text)) && !strstr(text, "return");
 }
 
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
                    bool with_env, long stdin_number, int last_status) {
         const char *file = with_env ? "env" : "run";
-        bool as_string = kind->plain && stdin_number < 0 && !with_env && !last_status && looks_open(text);
+        bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text);
 
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
@@ -63,8 +80,8 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         else if (stdin_number < 0)
                 buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, file);
         else { /* the answer: somebody reads from the FIFO now */
-                buf_printf(b, "{ %s 'B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s", kind->print, number, kind->answers,
-                           kind->source, file);
+                buf_printf(b, "{ %s '\\0\\001B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s", kind->print, number,
+                           kind->answers, kind->source, file);
                 put_away(b, kind);
                 buf_printf(b, "; } <" SHELL_CHANNEL "/%ld.0", stdin_number);
         }
@@ -84,16 +101,20 @@ static void put_words(struct buf *b, const char *text) {
 }
 
 static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        buf_printf(b, "\n%s 'R%lu %%s\\0' \"$?\" >&%d\n", kind->print, number, kind->answers);
+        buf_printf(b, "\n%s '\\0\\001R%lu %%s\\0' \"$?\"\n", kind->print, number);
 }
 
-void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text) {
-        bool assigns = strchr(text, '='); /* what an assignment complains of, it says before its redirections */
+void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,
+                       bool complains) {
+        bool assigns = complains && strchr(text, '='); /* it complains before its redirections are made */
 
         if (assigns)
                 buf_puts(b, "{ ");
         put_words(b, text);
-        buf_printf(b, "%s >&%d 2>&%d", assigns ? "; }" : "", kind->plain, kind->plain + 1);
+        if (assigns)
+                buf_puts(b, "; }");
+        if (complains)
+                buf_puts(b, " 2>" SHELL_CHANNEL "/errors");
         put_plain_answer(b, kind, number);
 }
 
@@ -110,8 +131,9 @@ void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned lon
         put_answer(b, kind, number, STATUS);
 }
 
+/* bash is to tell, too, whether its stdout is still what it was. */
 void shell_put_dump(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b, "__hutch_dump \"$@\" >&%d\n", kind->answers);
+        buf_printf(b, "__hutch_dump \"$@\"%s >&%d\n", kind->is_bash ? " 9>&1" : "", kind->answers);
 }
 
 void shell_put_quoted(struct buf *b, const char *text, size_t len) {

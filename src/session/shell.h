@@ -1,13 +1,18 @@
-/* What is said to a session's shell and heard from it. */
+/* What is said to a session's shell and heard from it.
+ *
+ * What it says are words that end with a NUL byte. Those of ours begin with SHELL_MARK, a kind, and a number; a word
+ * without the mark is what a builtin printed: it prints no such bytes. */
 #pragma once
 
 #include "../base/buf.h"
 
+#define SHELL_MARK '\1'
+
 struct shell_kind {
         const char *prelude; /* a text of ours that the shell begins with */
-        int answers;         /* the fd on which it answers */
-        int plain;           /* and those, this one and the next, for output of plain texts; 0: it has none */
-        const char *print;   /* its printf, whatever a person named so; and so on */
+        bool is_bash;
+        int answers;       /* the fd on which it answers; bash, on its stdout, too */
+        const char *print; /* its printf, whatever a person named so; and so on */
         const char *source;
         const char *unset;
         const char *exit;
@@ -20,9 +25,10 @@ const struct shell_kind *shell_kind_of(const char *path);
  * with variables. stdin_number < 0: no stdin. The text finds last_status in $?. */
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
                    bool with_env, long stdin_number, int last_status);
-/* The same for plain words that need neither a file of their own nor stdin: of a builtin, and of a program, which gets
- * its streams in its own process. */
-void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text);
+/* The same for plain words that need neither a file of their own nor stdin: of a builtin, which prints in front of the
+ * answer, and of a program, which gets its streams in its own process. */
+void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,
+                       bool complains);
 void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
                        const char *text);
 

@@ -22,7 +22,7 @@ void session_put_history(struct session *s, struct buf *text, size_t from) {
 static void put_history(struct session *s, struct buf *lines) {
         struct buf text = {0};
 
-        if (s->n_told == s->n_history || s->kind->answers == 9)
+        if (s->n_told == s->n_history || !s->kind->is_bash)
                 return;
         session_put_history(s, &text, s->n_told);
         s->n_told = s->n_history;
@@ -32,7 +32,7 @@ static void put_history(struct session *s, struct buf *lines) {
 }
 
 bool state_wants_history(const struct session *s, const char *text) {
-        return s->kind->answers != 9 && (strstr(text, "history") || strstr(text, "fc"));
+        return s->kind->is_bash && (strstr(text, "history") || strstr(text, "fc"));
 }
 
 /* Of a long text the beginning: bash takes seconds to read a megabyte of quotes. */

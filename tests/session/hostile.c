@@ -93,7 +93,7 @@ static void bad_state(void) {
         MUST(hutch_policy_new(&policy));
         MUST(hutch_policy_set_limit(policy, HUTCH_LIMIT_PIDS, 20, &tap_err));
         box = open_session_with(context, policy, NULL);
-        run_quietly(box, "__hutch_dump() { builtin printf 'Dfor i in {1..40}; do sleep 1000 & done\\n\\0'; }");
+        run_quietly(box, "__hutch_dump() { builtin printf '\\0\\001Dfor i in {1..40}; do sleep 1000 & done\\n\\0'; }");
         nap(200);
         began = now_ms();
         run_quietly(box, "kill -9 $$");

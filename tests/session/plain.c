@@ -29,7 +29,7 @@ static const struct row {
 };
 
 static const char scenery[] =
-        "mkdir src; printf '#!/bin/sh\\nls -l /proc/self/fd | grep -c \"19[678] ->\"; head -c1 | wc -c\\n' "
+        "mkdir src; printf '#!/bin/sh\\nls -l /proc/self/fd | grep -c \"19[0-9] ->\"; head -c1 | wc -c\\n' "
         ">fds; printf '#!/bin/sh\\nkill -USR1 $PPID\\n' >usr1; chmod +x fds usr1";
 
 /* What comes before the message is the shell's: where it read the text. */

@@ -187,25 +187,33 @@ static const struct run_row {
         const char *lines, *text;
 } run_rows[] = {
         {"bash", "/bin/bash", false, -1,
-         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
-         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
+         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash, a text that ends too early", "/bin/bash", false, -1,
-         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- "
-         "197>&- "
+         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 "
          "198>&-\n"
-         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
          "x=$(echo"},
+        {"bash, a here-document without an end", "/bin/bash", false, -1,
+         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 "
+         "198>&-\n"
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
+         "x=$(cat <<-'Y'\nYes\n) )"},
+        {"bash, here-documents that end", "/bin/bash", false, -1,
+         "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n",
+         "x=$(cat <<-'Y' <<Z; cat <<<a\n\tY\nZ\n)"},
         {"bash elsewhere, with variables", "/opt/bin/bash", true, -1,
-         "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
-         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
+         "\\builtin . /dev/hutch/env </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash with stdin", "/bin/bash", false, 4,
-         "{ \\builtin printf 'B7\\0' >&198; \\builtin . /dev/hutch/run 196>&- 197>&- 198>&-; } </dev/hutch/4.0 "
+         "{ \\builtin printf '\\0\\001B7\\0' >&198; \\builtin . /dev/hutch/run 198>&-; } </dev/hutch/4.0 "
          ">/dev/hutch/3.1 "
          "2>/dev/hutch/3.2\n"
-         "\\builtin printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"a plain sh", "/bin/sh", false, -1,
          "\\command . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
-         "\\command printf 'R7 %s\\0' \"${__hutch_ret-$?}\" >&9; \\unset __hutch_ret\n"},
+         "\\command printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&9; \\unset __hutch_ret\n"},
 };
 
 static void test_run(void **state) {
@@ -224,19 +232,19 @@ static void test_words(void **state _unused_) {
         struct buf builtin = {0}, assignment = {0}, program = {0};
         char *text;
 
-        shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n");
+        shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n", false);
         text = taken(&builtin);
-        unit_same("lines", text, "echo a >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        unit_same("lines", text, "echo a\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
-        shell_put_builtin(&assignment, shell_kind_of("/bin/bash"), 7, "a=1");
+        shell_put_builtin(&assignment, shell_kind_of("/bin/bash"), 7, "a=1", true);
         text = taken(&assignment);
-        unit_same("lines", text, "{ a=1; } >&196 2>&197\n\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+        unit_same("lines", text, "{ a=1; } 2>/dev/hutch/errors\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
         unit_same("lines", text,
-                  "ls -l </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 196>&- 197>&- 198>&-\n"
-                  "\\builtin printf 'R7 %s\\0' \"$?\" >&198\n");
+                  "ls -l </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+                  "\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
 }
 
