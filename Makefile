@@ -32,8 +32,11 @@ ready test:
 	@$(MAKE) --no-print-directory all
 	@$(if $(filter test,$@),tests/run)
 
+# In short with HUTCH_SHORT=1.
 test-vm test-container: test-%:
-	@tools/need $(build_packages) $(shell cat tests/$*/packages 2>/dev/null)
+	@tools/need $(build_packages) libcmocka-dev $(shell cat tests/$*/packages 2>/dev/null)
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@meson setup --reconfigure $(BUILD) >/dev/null # as above
 	@$(MAKE) --no-print-directory all
 	@tests/run $*
 

@@ -93,6 +93,7 @@ prints() {
 # Whether a layer can be kept in memory: tmpfs has the attributes for it from Linux 6.6 on.
 memory_layers() { python3 -c 'import os, sys, tempfile; f = tempfile.NamedTemporaryFile(dir="/dev/shm"); os.setxattr(f.name, "user.hutch", b"")' 2>/dev/null; }
 
+in_memory() { ! memory_layers || echo --ephemeral; } # where layers can be
 kernel_before() { # kernel_before 6.3
         local have
         have=$(uname -r | cut -d. -f1,2)

@@ -9,7 +9,16 @@ more_setup() {
 }
 
 # Runs the text in namespaces of its own, in which it may mount.
-mounting() { unshare ${1:+$1} -m --propagation private sh -c "$2"; }
+mounting() { unshare ${1:+$1} -m --propagation private sh -c "$(making_fresh)
+$2"; }
+# For what runs there, `fresh PATH`: an empty file system, or another folder of the disk where root's boxes could not have layers of a tmpfs.
+making_fresh() {
+        if am_root && kernel_before 6.3; then
+                echo "fresh() { mount --bind \"\$(mktemp -d $T/fresh.XXXXXX)\" \"\$1\" && chmod 755 \"\$1\"; }"
+        else
+                echo 'fresh() { mount -t tmpfs -o mode=755 t "$1"; }'
+        fi
+}
 ours() { am_root && echo "" || echo -r; }
 
 # No attributes, no layer: an overlay would be mounted, and fail at the first folder that is removed in it.
@@ -57,8 +66,7 @@ ours() { am_root && echo "" || echo -r; }
 
 # Root has a copy of a folder without its mounts; everybody else has its parts, each under a layer. Both show the same.
 @test "a file system mounted inside of a copy-on-write folder has a layer of its own" {
-        ! { am_root && kernel_before 6.3; } || return 0 # a tmpfs has no id-mapped mounts: it is read-only as in the next test
-        run mounting "$(ours)" "mount -t tmpfs t tree/in/sub && echo in >tree/in/sub/file && cd tree || exit 99
+        run mounting "$(ours)" "fresh tree/in/sub && echo in >tree/in/sub/file && cd tree || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'ls in/sub; cat in/sub/file; echo more >>in/sub/file; echo x >in/sub/new; rm file; echo o >other/o; mkdir made; echo m >made/m' 2>&1
                 cat file in/sub/file; ls in/sub other
                 $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch diff | grep ^diff; $HUTCH_BUILD/hutch apply; cat in/sub/file in/sub/new other/o made/m; ls; $HUTCH_BUILD/hutch boxes"
@@ -85,7 +93,7 @@ ours() { am_root && echo "" || echo -r; }
         ! am_root || return 0 # who gets another answer, or needs no parts
         mkdir "$T"/{a,b,c,d}; for i in a b c d; do mkdir "$T/$i/u" "$T/$i/k" "$T/$i/m"; done; mkdir -p many/sub; (cd many && seq 250 | xargs mkdir)
         run mounting -r "mount -t overlay -o lowerdir=$T/ws/tree,upperdir=$T/a/u,workdir=$T/a/k,userxattr o $T/a/m && mount -t overlay -o lowerdir=$T/a/m,upperdir=$T/b/u,workdir=$T/b/k,userxattr o $T/b/m || exit 99
-                $HUTCH_BUILD/hutch -d $T/b/m --workspace cow touch file; echo \$?; cat $T/b/m/file; mount -t tmpfs t many/sub; $HUTCH_BUILD/hutch -d many --workspace cow true; echo \$?; $HUTCH_BUILD/hutch --cow many true"
+                $HUTCH_BUILD/hutch -d $T/b/m --workspace cow touch file; echo \$?; cat $T/b/m/file; fresh many/sub; $HUTCH_BUILD/hutch -d many --workspace cow true; echo \$?; $HUTCH_BUILD/hutch --cow many true"
         [ "$status" -ne 99 ] || skip "needs overlayfs in a user namespace"
         [ "${lines[0]}" = "hutch: cannot attach $T/b/m copy-on-write: its file system cannot be the lower of an overlay, or another was mounted inside of it just now" ] || differs "$output"
         [ "${lines[1]} ${lines[2]}" = "125 top" ] || differs "$output"
@@ -100,7 +108,7 @@ ours() { am_root && echo "" || echo -r; }
         local inside='find . -mindepth 1 ! -type p -printf "%y %p %l %m\n" | LC_ALL=C sort; cat file in/sub/file in/sub/deep/x over; [ -p pipe ] && echo pipe'
         mkfifo tree/pipe; ln -s in/sub/file tree/link; ln -s nowhere tree/in/dangling; echo over >tree/over; echo beneath >tree/in/sub/under
         echo '#!/bin/sh' >tree/prog; chmod 750 tree/prog; mkdir -m 700 tree/closed; echo odd >"tree/$(printf 'a\nb\377')"; : >tree/in/empty
-        run mounting "$(ours)" "cd tree && mount -t tmpfs -o mode=755 t in/sub && echo in >in/sub/file && mkdir in/sub/deep && mount -t tmpfs -o mode=755 t in/sub/deep &&
+        run mounting "$(ours)" "cd tree && fresh in/sub && echo in >in/sub/file && mkdir in/sub/deep && fresh in/sub/deep &&
                 echo x >in/sub/deep/x && mount -o remount,bind,ro in/sub/deep && mount --bind file over || exit 99
                 ($inside) >$T/host; $HUTCH_BUILD/hutch --workspace cow -c '$inside' >$T/box; echo \$?
                 $HUTCH_BUILD/hutch --workspace cow -c 'echo y >in/sub/deep/y; echo z >>in/sub/file; cat in/sub/deep/y; echo w >over' 2>&1
@@ -117,7 +125,7 @@ ours() { am_root && echo "" || echo -r; }
 @test "folders beside mounts stay where they are, and what cannot be read stays closed" {
         ! am_root || return 0 # who has no need to split anything
         echo a >tree/other/a
-        run mounting -r "cd tree && mount -t tmpfs t in/sub || exit 99
+        run mounting -r "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --json -c 'rmdir other; mv other else; mv other/a in/a && cat in/a; mkdir new && mv new newer && rmdir newer && echo moved'
                 $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard; mount --bind file /etc/hostname || exit 99
                 $HUTCH_BUILD/hutch --ephemeral --cow /etc:/mnt/e -c 'stat -c \"%a %s\" /mnt/e/shadow; cat /mnt/e/shadow /mnt/e/hostname; echo x >/mnt/e/shadow; chmod 644 /mnt/e/shadow; rm -f /mnt/e/shadow; echo x >/mnt/e/new; ls /mnt/e/new' 2>&1
@@ -154,7 +162,7 @@ ours() { am_root && echo "" || echo -r; }
 		time.sleep(60)
 	END
         : >tree/in/place
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub || exit 99
+        run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
                 python3 $T/listen s in/sub/s ../place & until [ -S ../place ]; do sleep 0.05; done; sleep 0.1; mount --bind ../place in/place || exit 99
                 python3 $T/connect s in/sub/s in/place; $HUTCH_BUILD/hutch --workspace cow --json python3 -c '$(cat "$T/connect")' s in/sub/s in/place; kill \$!"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
@@ -167,7 +175,7 @@ ours() { am_root && echo "" || echo -r; }
 @test "protected names and hidden paths inside of mounts" {
         mkdir -p tree/.git/hooks tree/tools tree/.claude/x tree/bare/{objects,refs,hooks}; echo s >tree/in/sub/secret
         echo "ref: refs/heads/main" >tree/bare/HEAD; printf '[core]\n\thooksPath = tools\n' >tree/.git/config
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub && mount -t tmpfs t .git/hooks && mount -t tmpfs t .claude/x && mount -t tmpfs t bare/objects && echo s >in/sub/secret || exit 99
+        run mounting "$(ours)" "cd tree && fresh in/sub && fresh .git/hooks && fresh .claude/x && fresh bare/objects && echo s >in/sub/secret || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --hide in/sub/secret -c 'cat in/sub/secret; echo x >in/sub/secret; for f in .git/hooks/pre-commit tools/pre-push .claude/x/settings.json bare/hooks/post-update bare/config; do echo evil >\$f; done
                         ln -s ../../.git/hooks in/sub/h; echo fine >in/sub/fine' 2>&1
                 $HUTCH_BUILD/hutch apply 2>&1; cat in/sub/secret in/sub/fine; find . -type f -exec grep -l evil {} +; find . -type l; $HUTCH_BUILD/hutch diff --name-only"
@@ -178,7 +186,7 @@ ours() { am_root && echo "" || echo -r; }
 
 @test "a hidden folder with mounts inside, and one that may not be entered" {
         mkdir -p tree/in/beside tree/shut/sub; echo s | tee tree/in/beside/secret tree/shut/secret >tree/in/secret
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub && mount -t tmpfs t shut/sub && echo s >in/sub/secret || exit 99
+        run mounting "$(ours)" "cd tree && fresh in/sub && fresh shut/sub && echo s >in/sub/secret || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --hide in -c 'ls -A in $T/ws/tree/in; grep -rs s in; echo x >new' 2>&1; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard
                 umount in/sub; chmod 0 shut; $HUTCH_BUILD/hutch --workspace cow -c 'echo x >new' 2>/dev/null; echo \$?; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard; echo \$?; ls $HOME/.local/state/hutch/boxes"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
@@ -196,8 +204,8 @@ ours() { am_root && echo "" || echo -r; }
 --ro in|ls in/sub; echo x >in/sub/x; echo x >in/x
 --rw other|echo x >other/x; ls other
 --cow other|echo x >other/y; ls other"
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub && echo m >in/sub/m || exit 99
-                while IFS='|' read -r rule command; do $HUTCH_BUILD/hutch --workspace cow --ephemeral \$rule -c \"\$command\" </dev/null 2>&1 | sed 's/.*: //'; echo \"-- \$rule\"; done <<-END
+        run mounting "$(ours)" "cd tree && fresh in/sub && echo m >in/sub/m || exit 99
+                while IFS='|' read -r rule command; do $HUTCH_BUILD/hutch --workspace cow $(in_memory) \$rule -c \"\$command\" </dev/null 2>&1 | sed '/ kept in box /d; s/.*: //'; echo \"-- \$rule\"; done <<-END
 $rules
 END
                 find . -type f | sort | tr '\n' ' '"
@@ -208,7 +216,7 @@ END
 }
 
 @test "paths choose changes in whatever layer they are" {
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub || exit 99
+        run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'for f in file in/sub/a in/sub/b in/c other/d; do echo x >\$f; done' 2>/dev/null
                 $HUTCH_BUILD/hutch diff --name-only in; $HUTCH_BUILD/hutch apply in/sub/a other; $HUTCH_BUILD/hutch discard in/sub; $HUTCH_BUILD/hutch discard in/nothing 2>&1
                 $HUTCH_BUILD/hutch diff --name-only; cd in && $HUTCH_BUILD/hutch apply --box \"\$(ls $HOME/.local/state/hutch/boxes)\" . && cd .. && $HUTCH_BUILD/hutch diff --name-only; cat in/c; ls in/sub"
@@ -219,9 +227,9 @@ END
 
 @test "other mounts than the box was begun with: refused while it has changes there" {
         run mounting "$(ours)" "cd tree || exit 99
-                $HUTCH_BUILD/hutch --workspace cow -c 'echo x >in/sub/a' 2>/dev/null; mount -t tmpfs t in/sub || exit 99
+                $HUTCH_BUILD/hutch --workspace cow -c 'echo x >in/sub/a' 2>/dev/null; fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>&1; umount in/sub; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>/dev/null; $HUTCH_BUILD/hutch discard
-                mount -t tmpfs t in/sub; $HUTCH_BUILD/hutch --workspace cow -c 'echo y >in/sub/a; echo z >file' 2>/dev/null; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>/dev/null
+                fresh in/sub; $HUTCH_BUILD/hutch --workspace cow -c 'echo y >in/sub/a; echo z >file' 2>/dev/null; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>/dev/null
                 umount in/sub; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>&1; $HUTCH_BUILD/hutch discard in/sub/a; $HUTCH_BUILD/hutch run --box '' cat file 2>/dev/null"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [[ $output == "hutch: box "*" was begun with other mounts or --cow paths, and has changes in $T/ws/tree/in"*"that it would not see now: apply or discard them first"$'\nx\ny\nhutch: box '*"$T/ws/tree/in/sub that it"*$'first\nz' ]] || differs "$output"
@@ -229,7 +237,7 @@ END
 }
 
 @test "snapshots, forks and archives of a folder with mounts inside" {
-        run mounting "$(ours)" "cd tree && mount -t tmpfs t in/sub || exit 99
+        run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
                 hutch=$HUTCH_BUILD/hutch; \$hutch --workspace cow -c 'echo 1 >in/sub/a; echo 1 >other/a; echo 1 >file' 2>/dev/null; \$hutch snapshot one >/dev/null
                 \$hutch run --box '' -c 'rm -r in/sub/a other/* file; echo 2 >in/b' 2>/dev/null; \$hutch diff --name-only | tr '\n' ' '; \$hutch restore one >/dev/null; \$hutch diff --name-only | tr '\n' ' '
                 \$hutch fork >/dev/null; \$hutch run --box '' -c 'echo 3 >in/sub/a' 2>/dev/null; \$hutch export $T/x.tar.zst >/dev/null; \$hutch discard; \$hutch diff | grep ^+[0-9] | tr '\n' ' '; \$hutch discard
@@ -251,15 +259,15 @@ END
         [ "$(cat tree/file tree/own/file)" = $'top\nown' ] || differs "the host's"
         run setpriv --reuid 12345 --regid 12345 --groups 12346 "$HUTCH_BUILD/hutch" -d tree diff --name-only
         [ "$output" = $'made\nown/file' ] || differs "$output"
-        run setpriv --reuid 12345 --regid 12346 --clear-groups "$HUTCH_BUILD/hutch" -d tree --workspace cow --ephemeral -c 'echo x >>file; echo x >in/new; rm in/sub/under; tail -n 1 file'
-        [ "$output" = x ] || differs "as the first group: $output"
+        run setpriv --reuid 12345 --regid 12346 --clear-groups "$HUTCH_BUILD/hutch" -d tree --workspace cow $(in_memory) -c 'echo x >>file; echo x >in/new; rm in/sub/under; tail -n 1 file'
+        [ "${lines[0]}" = x ] || differs "as the first group: $output"
         agree
 }
 
 @test "the files right in a folder with mounts are copied: not without bound" {
         ! am_root || return 0 # who copies nothing
         truncate -s 300M tree/large
-        run mounting -r "cd tree && mount -t tmpfs t in/sub || exit 99
+        run mounting -r "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow true; echo \$?; truncate -s 20M large; $HUTCH_BUILD/hutch --workspace cow --json stat -c %s large"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "${lines[0]}" = "hutch: cannot attach $T/ws/tree copy-on-write: other file systems are mounted inside of it, so the files right in it would have to be copied, and there are more than 256M" ] || differs "$output"
@@ -271,7 +279,7 @@ END
 
 @test "--cow with mounts below it, and --cow / with mounts in the system's folders" {
         mkdir -p "$T/data/m"; echo d >"$T/data/file"
-        run mounting "$(ours)" "mount -t tmpfs t $T/data/m && echo m >$T/data/m/file && mount --bind $T/data/file /etc/hostname && mount --bind $T/data /usr/local/share || exit 99
+        run mounting "$(ours)" "fresh $T/data/m && echo m >$T/data/m/file && mount --bind $T/data/file /etc/hostname && mount --bind $T/data /usr/local/share || exit 99
                 $HUTCH_BUILD/hutch --cow $T/data -c 'echo x >>$T/data/m/file; cat $T/data/m/file $T/data/file; echo y >$T/data/file' 2>/dev/null; cat $T/data/file $T/data/m/file; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard
                 $HUTCH_BUILD/hutch --cow / -c 'echo new >/etc/new && cat /etc/new; cat /usr/local/share/file; echo z >/usr/local/share/m/z && cat /usr/local/share/m/z; echo u >/usr/local/lib/u && cat /usr/local/lib/u; rm /usr/bin/env; ls /usr/bin/env' 2>&1
                 ls $T/data/m; ls /etc/new /usr/local/lib/u 2>&1"
