@@ -32,7 +32,7 @@ ready test:
 	@$(MAKE) --no-print-directory all
 	@$(if $(filter test,$@),tests/run)
 
-# In short with HUTCH_SHORT=1.
+# The VM suite takes most of an hour; with HUTCH_SHORT=1 ten minutes.
 test-vm test-container: test-%:
 	@tools/need $(build_packages) libcmocka-dev $(shell cat tests/$*/packages 2>/dev/null)
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja

@@ -183,6 +183,8 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                         return 0;
         }
         r = make_in_memory(b, mode, &layer);
+        if (r == -EOPNOTSUPP && !b->in->plan->ephemeral) /* the state folder is known to hold layers: it is not that */
+                return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, kept, s);
         if (r == -EOPNOTSUPP)
                 return error_set(
                         err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,

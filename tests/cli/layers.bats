@@ -128,7 +128,7 @@ ours() { am_root && echo "" || echo -r; }
         run mounting -r "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --json -c 'rmdir other; mv other else; mv other/a in/a && cat in/a; mkdir new && mv new newer && rmdir newer && echo moved'
                 $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard; mount --bind file /etc/hostname || exit 99
-                $HUTCH_BUILD/hutch --ephemeral --cow /etc:/mnt/e -c 'stat -c \"%a %s\" /mnt/e/shadow; cat /mnt/e/shadow /mnt/e/hostname; echo x >/mnt/e/shadow; chmod 644 /mnt/e/shadow; rm -f /mnt/e/shadow; echo x >/mnt/e/new; ls /mnt/e/new' 2>&1
+                $HUTCH_BUILD/hutch $(in_memory) --cow /etc:/mnt/e -c 'stat -c \"%a %s\" /mnt/e/shadow; cat /mnt/e/shadow /mnt/e/hostname; echo x >/mnt/e/shadow; chmod 644 /mnt/e/shadow; rm -f /mnt/e/shadow; echo x >/mnt/e/new; ls /mnt/e/new' 2>&1
                 stat -c '%a %s' /etc/shadow"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "$(field "${lines[0]}" .stdout)" = $'a\nmoved' ] || differs "$output"

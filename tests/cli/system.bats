@@ -152,6 +152,8 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         [ "$(cat "$place/f")" = there ] || differs "the workspace was written"
         rm -rf "$place"
         hutch discard --older-than 0s >/dev/null 2>&1 || :
-        [ "$(HOME=/var/tmp/hutch-home hutch --cow / --workspace none -c 'touch ~/x && cd && pwd')" = /var/tmp/hutch-home ] || differs "a home in /var"
+        place=/var/tmp/hutch-home-$$
+        [ "$(HOME=$place hutch --cow / --workspace none -c 'touch ~/x && cd && pwd')" = "$place" ] || differs "a home in /var"
+        rm -rf "$place"
         agree
 }

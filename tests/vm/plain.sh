@@ -28,6 +28,8 @@ if [ "${1:-}" = --one ]; then
         set +u
         trap 'status=$?; set +e; teardown; exit $status' EXIT
         set -eE
+        exec 7>&1
+        trap 'echo "line $LINENO: $BASH_COMMAND; output: ${output-}" >&7' ERR
         setup
         "$3"
         exit
