@@ -68,15 +68,20 @@ static bool looks_open(const char *text) {
         return (open > 0 || has_open_document(text)) && !strstr(text, "return");
 }
 
+/* Behind its end a string tells its status, or does not where it never came to it; a backslash there takes the first
+ * newline. A here-document without an end would take all of it for its own. */
+#define AND_TELL "$'\\n\\n__hutch_ret=$?'"
+
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
                    bool with_env, long stdin_number, int last_status) {
         const char *file = with_env ? "env" : "run";
-        bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text);
+        bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text),
+             tells = as_string && !strstr(text, "<<");
 
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
         if (as_string)
-                buf_puts(b, "\\builtin eval \"$(<" SHELL_CHANNEL "/run)\"$'\\n__hutch_ret=$?' </dev/null");
+                buf_printf(b, "\\builtin eval \"$(<" SHELL_CHANNEL "/run)\"%s </dev/null", tells ? AND_TELL : "");
         else if (stdin_number < 0)
                 buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, file);
         else { /* the answer: somebody reads from the FIFO now */
@@ -89,7 +94,7 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         if (stdin_number < 0)
                 put_away(b, kind);
         buf_puts(b, "\n");
-        put_answer(b, kind, number, as_string ? "${__hutch_ret-2}" : STATUS); /* 2: it never came to its end */
+        put_answer(b, kind, number, tells ? "${__hutch_ret-2}" : STATUS);
 }
 
 static void put_words(struct buf *b, const char *text) {

@@ -190,14 +190,13 @@ static const struct run_row {
          "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
          "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n"},
         {"bash, a text that ends too early", "/bin/bash", false, -1,
-         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 "
+         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 "
          "198>&-\n"
          "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
          "x=$(echo"},
         {"bash, a here-document without an end", "/bin/bash", false, -1,
-         "\\builtin eval \"$(</dev/hutch/run)\"$'\\n__hutch_ret=$?' </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 "
-         "198>&-\n"
-         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-2}\" >&198; \\builtin unset __hutch_ret\n",
+         "\\builtin eval \"$(</dev/hutch/run)\" </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+         "\\builtin printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&198; \\builtin unset __hutch_ret\n",
          "x=$(cat <<-'Y'\nYes\n) )"},
         {"bash, here-documents that end", "/bin/bash", false, -1,
          "\\builtin . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
