@@ -205,8 +205,8 @@ static int say_run(struct command *c) {
                 shell_put_program(&lines, s->kind, c->number, c->pair, c->in.text);
                 break;
         case WAY_TEXT:
-                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.text, c->in.env_len > 0, c->stdin_number,
-                              strstr(c->in.text, "$?") ? s->last_status : 0);
+                shell_put_run(&lines, s->kind, c->number, c->pair, c->in.text, s->talks, c->in.env_len > 0,
+                              c->stdin_number, strstr(c->in.text, "$?") ? s->last_status : 0);
         }
         r = session_say(s, &lines);
         c->unsaid = r == -EPIPE;

@@ -69,14 +69,18 @@ static bool looks_open(const char *text) {
 }
 
 /* Behind its end a string tells its status, or does not where it never came to it; a backslash there takes the first
- * newline. A here-document without an end would take all of it for its own. */
+ * newline. A here-document without an end would take all of it for its own, and a trace would show it. */
 #define AND_TELL "$'\\n\\n__hutch_ret=$?'"
 
+static bool may_tell(const char *text, bool talks) {
+        return !talks && !strstr(text, "<<") && !strstr(text, "set -") && !strstr(text, "trap");
+}
+
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
-                   bool with_env, long stdin_number, int last_status) {
+                   bool talks, bool with_env, long stdin_number, int last_status) {
         const char *file = with_env ? "env" : "run";
         bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text),
-             tells = as_string && !strstr(text, "<<");
+             tells = as_string && may_tell(text, talks);
 
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);

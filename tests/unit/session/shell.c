@@ -220,8 +220,8 @@ static void test_run(void **state) {
         struct buf b = {0};
         char *text;
 
-        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->text ? row->text : "", row->with_env, row->stdin_number,
-                      0);
+        shell_put_run(&b, shell_kind_of(row->shell), 7, 3, row->text ? row->text : "", false, row->with_env,
+                      row->stdin_number, 0);
         text = taken(&b);
         unit_same("lines", text, row->lines);
         free(text);
