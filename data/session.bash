@@ -1,6 +1,7 @@
 # What a session's bash knows beyond its own: how to tell its state, and to end a command's text without ending itself.
 # The functions named exit and trap stand before the builtins of that name in the session's own shell, not in subshells.
 PS1= PS2=
+builtin unset MAILCHECK # or it tells of new mail, on stdout
 set +o history
 set -m
 shopt -s execfail # as in any interactive shell: it does not count as one while it reads a text from a file

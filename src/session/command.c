@@ -198,7 +198,7 @@ static int say_run(struct command *c) {
         session_put_guard(s, &lines);
         switch (c->way) {
         case WAY_BUILTIN:
-                s->printed.len = s->heard.len = s->scanned = 0; /* what came between two runs is of neither */
+                session_forget_unmarked(s);
                 shell_put_builtin(&lines, s->kind, c->number, c->in.text, c->words == WORDS_BUILTIN);
                 break;
         case WAY_PROGRAM:
@@ -209,6 +209,7 @@ static int say_run(struct command *c) {
                               c->stdin_number, strstr(c->in.text, "$?") ? s->last_status : 0);
         }
         r = session_say(s, &lines);
+        c->said = lines.len;
         c->unsaid = r == -EPIPE;
         return c->unsaid ? 0 : r;
 }

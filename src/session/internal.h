@@ -30,6 +30,7 @@ struct command { /* one run */
         enum hutch_kill_reason reason;
         bool answered;
         bool unsaid; /* there is no shell to say it to for the moment */
+        size_t said; /* to the shell, in bytes */
         enum words words;
         enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
         bool patient;                                        /* it is listened to when it takes long, or at its end */
@@ -122,6 +123,7 @@ void probe_begin(struct session *s); /* an answer is to come */
 
 int session_say(struct session *s, struct buf *lines);        /* to the shell */
 void session_put_guard(struct session *s, struct buf *lines); /* before what is said when nothing runs */
+void session_forget_unmarked(struct session *s);              /* what was printed between two runs is of neither */
 void session_next(struct session *s);
 
 void state_init(struct session *s);

@@ -73,11 +73,13 @@ static bool is_trap(const char *line, size_t len) {
                !(len - name == 4 && !memcmp(line + name, "EXIT", 4)) && !startswith(line, "trap -- '' ");
 }
 
+/* With these the shell prints something between lines, or ends there: in the middle of what is given as lines. */
+static const char *const between[] = {"auto_resume", "PROMPT_COMMAND", "MAILCHECK", "TMOUT"};
+
 /* What makes a line of its own mean something else than the same line in a file, or prints beside it, or lets nobody
  * hear of it. */
 static bool is_of_lines(const char *line) {
         static const char *const whole[] = {"# astray\n", "shopt -s autocd\n", "shopt -s cdspell\n"};
-        static const char *const variables[] = {"auto_resume=", "PROMPT_COMMAND=", "MAIL=", "MAILPATH="};
         static const char declare[] = "declare -";
         const char *name =
                 startswith(line, declare) ? line + strcspn(line + strlen(declare), "\n ") + strlen(declare) : "";
@@ -85,10 +87,18 @@ static bool is_of_lines(const char *line) {
         for (size_t i = 0; i < ARRAY_SIZE(whole); i++)
                 if (startswith(line, whole[i]))
                         return true;
-        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-                if (name[0] == ' ' && startswith(name + 1, variables[i]))
+        for (size_t i = 0; i < ARRAY_SIZE(between); i++)
+                if (name[0] == ' ' && startswith(name + 1, between[i]))
                         return true;
         return false;
+}
+
+/* A text that sets one of them, or what the lines around it are made of. */
+static bool names_between(const char *text) {
+        for (size_t i = 0; i < ARRAY_SIZE(between); i++)
+                if (strstr(text, between[i]))
+                        return true;
+        return strstr(text, "__hutch_");
 }
 
 #define NOTHING_IS_PLAIN "*\n"
@@ -129,7 +139,7 @@ struct verdict session_judge(const char *text, size_t len, const char *names) {
 
         while (len > 0 && text[len - 1] == '\n')
                 len--;
-        if (!names || startswith(names, NOTHING_IS_PLAIN) || strspn(text, plain) < len)
+        if (!names || startswith(names, NOTHING_IS_PLAIN) || strspn(text, plain) < len || names_between(text))
                 return worst;
         n = strspn(text, " ");
         text += n;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "../base/io.h"
@@ -59,6 +60,17 @@ static void hear(struct session *s, char *word, size_t len) {
                 command_answer(s->now, status & 255);
         } else if (word[1] == 'B' && s->now && strtoul(word + 2, NULL, 10) == s->now->number)
                 command_stdin_is_open(s->now);
+}
+
+void session_forget_unmarked(struct session *s) {
+        const uint8_t *heard = s->heard.data, *last = s->heard.len > 0 ? memrchr(heard, 0, s->heard.len) : NULL;
+        size_t begin = last ? (size_t) (last - heard) + 1 : 0;
+
+        s->printed.len = 0;
+        if (begin < s->heard.len && heard[begin] != SHELL_MARK)
+                s->heard.len = begin;
+        if (s->scanned > s->heard.len)
+                s->scanned = s->heard.len;
 }
 
 /* What was said so far, within bounds: whoever floods the pipe must not keep the warden from everything else. What is
@@ -150,6 +162,14 @@ static void forget_shell(struct session *s) {
         timer_clear(s->loop, &s->ask);
 }
 
+/* The shell ended before it read anything of the command, which is for the one that follows it. */
+static bool is_unread(const struct session *s, const struct command *c) {
+        int unread = 0;
+
+        return c && !c->answered && c->reason == HUTCH_NOT_KILLED && ioctl(s->commands, FIONREAD, &unread) >= 0 &&
+               (size_t) unread >= c->said;
+}
+
 /* It exited, was killed, or became another program. Its last words may still wait: a shell that exits tells its state
  * first. */
 static void shell_gone(struct session *s, int status) {
@@ -159,6 +179,10 @@ static void shell_gone(struct session *s, int status) {
         hold_broken(s);
         listen_to(s, READS_AT_LAST);
         known = !s->dirty;
+        if (is_unread(s, c)) {
+                c->unsaid = true;
+                c = NULL;
+        }
         forget_shell(s);
         s->failures = known && (c || clock_now_us() - s->shell_since_us > LONG_LIFE_US) ? 0 : s->failures + 1;
         if (!known || s->failures >= FAILURES_MOST ||

@@ -26,6 +26,8 @@ static const struct row {
         {"a folder with a long name", "n=$(printf %0200d 0); for i in {1..100}; do mkdir $n && cd $n; done 2>/dev/null",
          "pwd"},
         {"a job", "sleep 0.1 &", "%1"},
+        {"a prompt that prints", "true", "PROMPT_COMMAND=pwd"},
+        {"a prompt that prints, exported", "true", "export x=7 PROMPT_COMMAND=pwd"},
 };
 
 static const char scenery[] =
@@ -120,6 +122,41 @@ static void cancelled(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* A job ends the shell again and again: nothing is lost but what the shell was about, and who loses it hears of that.
+ */
+static void ended(hutch_context *context) {
+        static const char killer[] =
+                "setsid perl -e 'sub pids { grep { -e $_ && `cat $_ 2>&1` eq qq(bash\\n) } glob q(/proc/[0-9]*/comm) } "
+                "while (1) { select undef, undef, undef, rand 0.03; m,(\\d+), and kill HUP => $1 for pids }' "
+                "</dev/null >/dev/null 2>&1 &";
+        unsigned wrong = 0, whole = 0, lost = 0, seed = 5;
+        double end = now_ms() + (is_long() ? 60000 : 6000);
+
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, killer, 5000));
+        for (unsigned i = 0; now_ms() < end; i++) {
+                static const char *const before[] = {"echo", "/bin/echo", ":; echo"};
+                char text[64], want[16];
+                hutch_result *r;
+
+                usleep((useconds_t) rand_r(&seed) % 8000);
+                snprintf(text, sizeof(text), "%s %05u", before[rand_r(&seed) % 3], i);
+                snprintf(want, sizeof(want), "%05u\n", i);
+                r = run_for(box, text, 10000);
+                whole += r->exit_code == 0;
+                lost += r->exit_code != 0;
+                if (strcmp(r->output[1], want) && (r->exit_code == 0 || r->output_len[1] > 0)) {
+                        printf("#   '%s': '%.200s', stderr '%.200s', status %d\n", text, r->output[1], r->output[2],
+                               r->exit_code);
+                        wrong++;
+                }
+                hutch_result_free(r);
+        }
+        ok(whole > 0 && wrong == 0, "ended at any moment: %u whole runs, %u others, %u with output of another or none",
+           whole, lost, wrong);
+        hutch_box_close(box);
+}
+
 /* A shell that was idle for too long ends, again and again. */
 static void idle(hutch_context *context) {
         box = open_session(context, "/bin/bash");
@@ -139,6 +176,7 @@ int main(void) {
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
                 compare(context, &rows[i]);
         cancelled(context);
+        ended(context);
         idle(context);
         hutch_context_free(context);
         return done_testing();
