@@ -312,6 +312,16 @@ static void forget_errors(struct session *s) {
                 ;
 }
 
+/* Before the answer: whoever else writes there must not make the shell wait for ever. */
+void command_hear_errors(void *session, uint32_t events _unused_) {
+        struct session *s = session;
+
+        if (s->now && !s->now->answered && s->now->words == WORDS_BUILTIN && s->now->way == WAY_BUILTIN)
+                fetch(s->now, 2, s->errors);
+        else
+                forget_errors(s);
+}
+
 /* The job of a run is made by it, but for one that it calls back from the background. */
 static uint64_t since_when(const char *text) {
         struct timespec now;

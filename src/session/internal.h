@@ -59,7 +59,7 @@ struct session {
         struct channel channel;
         int commands, answers; /* to and from the shell, -1: there is none */
         int errors;            /* what builtins complain of */
-        struct watch *on_answers;
+        struct watch *on_answers, *on_errors;
         struct buf heard;
         size_t scanned;
         struct buf printed; /* by a builtin, whose answer is to come */
@@ -136,6 +136,7 @@ void session_remember(struct session *s, const char *text);
 int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
+void command_hear_errors(void *session, uint32_t events);
 void command_say_run(struct command *c);    /* to a shell that follows the one that was gone */
 void command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);

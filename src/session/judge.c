@@ -103,9 +103,13 @@ static bool names_between(const char *text) {
 
 #define NOTHING_IS_PLAIN "*\n"
 
-char *judge_names(const char *state) {
+/* Who ran something between lines may have left a job there, which prints where builtins do as long as the shell lives.
+ */
+char *judge_names(const char *state, const char *before) {
         struct buf names = {0};
 
+        if (before && startswith(before, NOTHING_IS_PLAIN))
+                return strdup(before);
         for (const char *line = state, *next; *line; line = next) {
                 size_t len = strcspn(line, "\n");
 

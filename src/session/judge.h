@@ -23,5 +23,6 @@ struct verdict {
 /* `names` is from judge_names() of the last dump if that is up to date, else NULL: they may stand before commands. */
 struct verdict session_judge(const char *text, size_t len, const char *names);
 
-/* The lines of a dump that session_judge() looks at: a dump is long, and most of it never matters. NULL: no memory. */
-char *judge_names(const char *state);
+/* The lines of a dump that session_judge() looks at: a dump is long, and most of it never matters. `before` are those
+ * of the same shell's last dump, or NULL. NULL: no memory. */
+char *judge_names(const char *state, const char *before);

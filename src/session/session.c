@@ -133,6 +133,8 @@ static int start_shell(struct session *s) {
                 r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
         if (r >= 0 && s->kind->is_bash)
                 r = channel_open_errors(&s->channel, &s->errors);
+        if (r >= 0 && s->kind->is_bash)
+                r = loop_watch(s->loop, s->errors, EPOLLIN, command_hear_errors, s, &s->on_errors);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
@@ -147,12 +149,14 @@ static int start_shell(struct session *s) {
         s->n_told = 0;
         s->dirty = true;
         s->names_known = false;
+        free(take_ptr(s->names));
         s->shell_since_us = clock_now_us();
         return r < 0 ? r : session_say(s, &lines);
 }
 
 static void forget_shell(struct session *s) {
         watch_remove(&s->on_answers);
+        watch_remove(&s->on_errors);
         closep(&s->commands);
         closep(&s->answers);
         closep(&s->errors);

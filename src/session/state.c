@@ -109,10 +109,11 @@ void session_take_state(struct session *s, const char *dump, size_t len) {
                 s->state = text;
                 s->state_len = len;
                 s->dirty = false;
-                free(s->names);
-                s->names = judge_names(text);
+                text = s->names;
+                s->names = judge_names(s->state, text);
+                free(text);
                 s->names_known = true;
-                s->talks = talks_of_commands(text);
+                s->talks = talks_of_commands(s->state);
         }
 }
 

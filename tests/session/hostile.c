@@ -56,6 +56,20 @@ static void flood(void) {
         hutch_box_close(box);
 }
 
+/* Where builtins complain others can write, too: the shell must not wait for room there. */
+static void flood_of_errors(void) {
+        hutch_box *box = open_session(context, NULL);
+        hutch_result *r;
+
+        run_quietly(box, "for i in 1 2 3; do cat /dev/zero >/dev/hutch/errors & done 2>/dev/null; sleep 0.3");
+        r = run_for(box, "cd /nothing", 5000);
+        ok(!r->killed && r->exit_code == 1, "a flood of complaints: a builtin that complains ends");
+        hutch_result_free(r);
+        meanwhile("a flood of complaints");
+        ok(in_step(box), "a flood of complaints: the session itself, too");
+        hutch_box_close(box);
+}
+
 /* What the shell is asked for between two commands has no deadline of theirs. */
 static void never_tells(void) {
         static const char *const texts[] = {"__hutch_dump() { while :; do :; done; }", "__hutch_dump() { sleep 1000; }",
@@ -178,6 +192,7 @@ int main(void) {
         neighbour = open_session(context, NULL);
         leases();
         flood();
+        flood_of_errors();
         never_tells();
         many_jobs();
         bad_state();

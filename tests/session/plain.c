@@ -157,6 +157,26 @@ static void ended(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* A trap that ran between two runs left a job, which prints for ever where builtins do. */
+static void left_behind(hutch_context *context) {
+        unsigned wrong = 0;
+
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "trap 'while :; do echo late; sleep 0.001; done &' USR1", 5000));
+        hutch_result_free(run_for(box, "(sleep 0.1; kill -USR1 $$) &", 5000));
+        usleep(300000);
+        says(box, "trap - USR1; jobs -r 2>&1 | grep -c late", "1\n", "a trap's job is there");
+        usleep(30000);
+        for (int i = 0; i < 500; i++) {
+                hutch_result *r = run_for(box, "echo a", 5000);
+
+                wrong += strcmp(r->output[1], "a\n") != 0;
+                hutch_result_free(r);
+        }
+        ok(wrong == 0, "a trap's job: its output is in %u runs of others", wrong);
+        hutch_box_close(box);
+}
+
 /* A shell that was idle for too long ends, again and again. */
 static void idle(hutch_context *context) {
         box = open_session(context, "/bin/bash");
@@ -177,6 +197,7 @@ int main(void) {
                 compare(context, &rows[i]);
         cancelled(context);
         ended(context);
+        left_behind(context);
         idle(context);
         hutch_context_free(context);
         return done_testing();

@@ -104,7 +104,7 @@ static const struct row {
 
 static void test_judge(void **state) {
         const struct row *row = *state;
-        _cleanup_(freep) char *names = row->state ? judge_names(row->state) : NULL;
+        _cleanup_(freep) char *names = row->state ? judge_names(row->state, NULL) : NULL;
         struct verdict v = session_judge(row->text, strlen(row->text), names);
 
         unit_check(v.changes == row->changes, "changes is %d", v.changes);
@@ -133,7 +133,16 @@ static void test_hidden(void **state _unused_) {
         }
 }
 
+/* What ran between lines may have left something there. */
+static void test_before(void **state _unused_) {
+        _cleanup_(freep) char *trapped = judge_names("trap -- 'job &' SIGUSR1\n", NULL),
+                              *after = judge_names("", trapped);
+
+        unit_check(session_judge("true", 4, after).words == WORDS_ANY, "plain again after a trap");
+}
+
 int main(void) {
+        unit_add("a shell that had a trap", test_before, NULL);
         unit_add_rows(rows, test_judge);
         unit_add("a command behind a separator", test_hidden, NULL);
         return unit_run("session/judge");
