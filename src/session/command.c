@@ -28,12 +28,11 @@ static const struct {
 #define FETCHES 64       /* whoever else writes there must not keep the warden from everything else */
 #define KILLS 60         /* a shell loop that starts jobs again and again is met between two of them */
 
-void command_say_answer(struct command *c) {
-        struct buf line = {0};
+int command_say_answer(struct command *c) {
+        _cleanup_(buf_done) struct buf line = {0};
 
         shell_put_answer(&line, c->s->kind, c->number);
-        session_say(c->s, &line);
-        buf_done(&line);
+        return session_say(c->s, &line);
 }
 
 static void on_press(void *data) {

@@ -137,8 +137,8 @@ int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
 void command_hear_errors(void *session, uint32_t events);
-void command_say_run(struct command *c);    /* to a shell that follows the one that was gone */
-void command_say_answer(struct command *c); /* asks the shell once more */
+void command_say_run(struct command *c);   /* to a shell that follows the one that was gone */
+int command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);

@@ -4,10 +4,14 @@
  * A shell takes a line from its pipe when it has done the ones before. So a line that is written after the others, and
  * gone from the pipe later, says that the answer should have come. The first such line asks for it again, the second is
  * the proof; then the shell is ended, and comes back with the state that was known last. A shell that is busy, stopped
- * or starved leaves the line where it is. */
+ * or starved leaves the line where it is; one that became another program cannot be told anything, and is waited for.
+ */
 #include "internal.h"
 
+#include <errno.h>
 #include <sys/ioctl.h>
+
+#include "../base/macro.h"
 
 #define FIRST_MS 300
 #define MOST_MS 8000
@@ -17,17 +21,14 @@ static bool awaits(const struct session *s) {
         return s->commands >= 0 && s->shell_runs && (s->asking || (s->now && !s->now->answered));
 }
 
-static void send(struct session *s) {
-        struct buf line = {0};
+static int send(struct session *s) {
+        _cleanup_(buf_done) struct buf line = {0};
 
         s->probe.sent++;
-        if (s->now && !s->asking) {
-                command_say_answer(s->now);
-                return;
-        }
+        if (s->now && !s->asking)
+                return command_say_answer(s->now);
         buf_puts(&line, "\n"); /* a second dump could be taken for that of a later time */
-        session_say(s, &line);
-        buf_done(&line);
+        return session_say(s, &line);
 }
 
 static void on_time(void *data) {
@@ -46,7 +47,8 @@ static void on_time(void *data) {
                 s->probe.wait_ms = s->probe.wait_ms < MOST_MS ? s->probe.wait_ms * 2 : MOST_MS;
         else if (s->probe.sent < PROOFS) {
                 s->probe.wait_ms = FIRST_MS;
-                send(s);
+                if (send(s) == -EPIPE)
+                        return;
         } else {
                 run_interrupt(s->box, INTERRUPT_LAST, 0);
                 return;
