@@ -91,23 +91,24 @@ void channel_remove_pair(struct channel *c, unsigned pair) {
         }
 }
 
-/* A new one, whoever still holds the old. */
-static int open_named(struct channel *c, const char *name, int flags, int *ret) {
+/* A new one, whoever still holds the old. As its reader could write there it never ends, which would have to be looked
+ * at again and again: a program that takes the shell's place lets go of it. */
+static int open_named(struct channel *c, const char *name, int *ret) {
         int r;
 
         if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
                 return -errno;
         r = make_fifo(c, name);
-        return r < 0 ? r : open_fifo(c, name, flags, ret);
+        return r < 0 ? r : open_fifo(c, name, O_RDWR, ret);
 }
 
 int channel_open_errors(struct channel *c, int *ret) {
-        return open_named(c, "errors", O_RDWR, ret); /* it never ends */
+        return open_named(c, "errors", ret);
 }
 
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
         _cleanup_(closep) int reader = -1, writer = -1;
-        int r = open_named(c, "answers", O_RDONLY, &reader);
+        int r = open_named(c, "answers", &reader);
 
         if (r >= 0)
                 r = open_fifo(c, "answers", O_WRONLY, &writer);

@@ -155,6 +155,34 @@ static void never_leaves(void) {
         hutch_policy_free(policy);
 }
 
+/* The processor time of the warden whose box runs `sleep 1000.041`, in clock ticks. */
+static unsigned long used(void) {
+        FILE *stat = popen("p=$(pgrep -n -f '^sleep 1000[.]041$'); while [ $p -gt 1 ] && ! grep -q hutch-warden "
+                           "/proc/$p/comm; do p=$(ps -o ppid= -p $p); done; cut -d ' ' -f 14,15 /proc/$p/stat",
+                           "r");
+        unsigned long user = 0, system = 0;
+
+        if (!stat || fscanf(stat, "%lu %lu", &user, &system) != 2)
+                ok(false, "the warden is found");
+        if (stat)
+                pclose(stat);
+        return user + system;
+}
+
+/* Not hostile either, but nobody is left who would answer. */
+static void replaced(void) {
+        hutch_box *box = open_session(context, NULL);
+        unsigned long before, after;
+
+        run_quietly(box, "sleep 1000.041 &");
+        before = used();
+        run_quietly(box, "exec sleep 2");
+        after = used();
+        ok(after - before < 50, "a program in the shell's place: nobody is busy with waiting (%lu ticks)",
+           after - before);
+        hutch_box_close(box);
+}
+
 /* Not hostile, but it would hold up a script: `x=$(hutch session start)`. */
 static void starters_streams(void) {
         hutch_box_options options = {.struct_size = sizeof(options), .session = true, .name = "quiet"};
@@ -198,6 +226,7 @@ int main(void) {
         bad_state();
         never_leaves();
         starters_streams();
+        replaced();
         hutch_box_close(neighbour);
         hutch_context_free(context);
         return done_testing();
