@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 
+#include "../base/io.h"
 #include "../base/macro.h"
 
 static const struct {
@@ -276,14 +278,36 @@ static void fetch(struct command *c, int stream, int fd) {
                 hand_out(c, stream, bytes, (size_t) n);
 }
 
+/* The names of folders have no end. What is too much to be sent at once, or for the cap, is a file's content. */
+static int attend_printed(struct command *c) {
+        const struct buf *printed = &c->s->printed;
+        int r = printed->oom ? -ENOMEM : 0;
+
+        c->out[0] = memfd_create("printed", MFD_CLOEXEC);
+        if (c->out[0] < 0)
+                return -errno;
+        if (r >= 0)
+                r = write_all(c->out[0], printed->data, printed->len);
+        if (r >= 0 && lseek(c->out[0], 0, SEEK_SET) < 0)
+                r = -errno;
+        if (r >= 0)
+                r = open_output(c, 1);
+        closep(&c->out[0]);
+        return r;
+}
+
 static void fetch_builtin(struct command *c) {
         struct session *s = c->s;
+        int r = 0;
 
-        if (s->printed.oom) {
-                error_oom(&c->outcome.error);
+        if (s->printed.oom || s->printed.len > FETCH_MOST)
+                r = attend_printed(c);
+        else
+                hand_out(c, 1, s->printed.data, s->printed.len);
+        if (r < 0) {
+                error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
                 c->outcome.exit_code = 125;
         }
-        hand_out(c, 1, s->printed.data, s->printed.len);
         if (c->words == WORDS_BUILTIN)
                 fetch(c, 2, s->errors);
         buf_done(&s->printed);
@@ -403,6 +427,10 @@ void command_finish(struct command *c) {
         o->duration_ms = (double) (clock_now_us() - c->began_us) / 1000;
         if (o->duration_ms >= CPU_WORTH_MS)
                 o->cpu_ms = session_cpu_since(s);
+        if (c->budget.exceeded && c->reason == HUTCH_NOT_KILLED) { /* the shell had answered before it was noticed */
+                c->reason = HUTCH_KILLED_OUTPUT;
+                o->exit_code = exit_code_of(c, o->exit_code);
+        }
         o->reason = c->reason;
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);

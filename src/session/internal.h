@@ -29,8 +29,9 @@ struct command { /* one run */
         uint64_t since; /* its jobs are not older than this; see struct warden_message */
         enum hutch_kill_reason reason;
         bool answered;
-        bool unsaid; /* there is no shell to say it to for the moment */
-        size_t said; /* to the shell, in bytes */
+        bool unsaid;   /* there is no shell to say it to for the moment */
+        size_t said;   /* to the shell, in bytes */
+        bool orphaned; /* the shell ended before it answered */
         enum words words;
         enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
         bool patient;                                        /* it is listened to when it takes long, or at its end */

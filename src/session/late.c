@@ -76,9 +76,10 @@ static bool is_let_go(const struct command *c) {
                ends[1].revents == POLLHUP;
 }
 
-/* A program that an interrupt parted from its shell may not have opened them yet: it must not find the next run's. */
+/* A program that an interrupt, or its end, parted from its shell may not have opened them yet: it must not find the
+ * next run's. */
 static void give_back(struct session *s, const struct command *c) {
-        if (c->way == WAY_PROGRAM && c->reason != HUTCH_NOT_KILLED)
+        if (c->way == WAY_PROGRAM && (c->reason != HUTCH_NOT_KILLED || c->orphaned))
                 channel_remove_pair(&s->channel, c->pair);
         else
                 channel_return_pair(&s->channel, c->pair);

@@ -195,8 +195,10 @@ static void shell_gone(struct session *s, int status) {
                          s->state && s->failures < FAILURES_MOST
                                  ? "the shell was ended and started again, with the state of the last completed run"
                                  : "the shell was ended and started again, without its state");
-        if (c && s->now == c && !c->answered && !c->unsaid)
+        if (c && s->now == c && !c->answered && !c->unsaid) {
+                c->orphaned = true;
                 command_answer(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        }
         if (s->failures > 2 * FAILURES_MOST || start_shell(s) < 0)
                 run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
