@@ -51,7 +51,7 @@ exit() {
                 builtin eval "$__hutch_on_exit"
                 __hutch_leaving= __hutch_on_exit=
         fi
-        builtin kill -INT $$
+        builtin kill -INT "$$"
 }
 trap() {
         if [[ $BASHPID != "$$" ]]; then
@@ -86,14 +86,14 @@ __hutch_trap() {
         builtin eval "set -- ${__hutch_on_exit#trap -- }"
         __hutch_on_exit=${1-}
         builtin trap '__hutch_bye "$@"' EXIT
-        return $__hutch_status
+        return "$__hutch_status"
 }
 __hutch_state() {
         builtin printf 'cwd\0%s\0' "$PWD"
         builtin printf 'umask\0%s\0' "$(builtin umask)"
         builtin printf 'previous\0%s\0' "${OLDPWD-}"
         builtin printf 'options\0%s\0' "$-"
-        builtin local __hutch_name
+        builtin local __hutch_name IFS=$'\n'
         for __hutch_name in $(builtin compgen -v); do
                 case $__hutch_name in
                 BASH | BASH_* | BASHOPTS | BASHPID | COMP_WORDBREAKS | DIRSTACK | EPOCH* | EUID | FUNCNAME | GROUPS | HIST* | HOSTTYPE | IFS | LINENO | \

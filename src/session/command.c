@@ -8,12 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
 
-#include "../base/io.h"
 #include "../base/macro.h"
 
 static const struct {
@@ -24,11 +20,8 @@ static const struct {
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
 #define REVISIT_MS 50
-#define ATTEND_MS 5      /* a program that takes longer is listened to while it runs */
-#define FEW_BYTES 32768  /* what can be sent at once, whatever else is on the way */
-#define FETCH_MOST 16384 /* more than almost anything that a text of that length can print */
-#define FETCHES 64       /* whoever else writes there must not keep the warden from everything else */
-#define KILLS 60         /* a shell loop that starts jobs again and again is met between two of them */
+#define ATTEND_MS 5 /* a program that takes longer is listened to while it runs */
+#define KILLS 60    /* a shell loop that starts jobs again and again is met between two of them */
 
 int command_say_answer(struct command *c) {
         _cleanup_(buf_done) struct buf line = {0};
@@ -99,7 +92,7 @@ static void pump_done(void *data) {
                 timer_set(tap->c->s->loop, &tap->c->settle, 0);
 }
 
-static int open_output(struct command *c, int stream) {
+int command_open_output(struct command *c, int stream) {
         const struct run_stream *s = &c->in.streams[stream];
         struct pump_input input = {.from = PUMP_FD,
                                    .to = PUMP_FD,
@@ -137,12 +130,12 @@ static int attend(struct command *c) {
         int r = 0;
 
         for (int i = 1; r >= 0 && i < 3; i++)
-                r = open_output(c, i);
+                r = command_open_output(c, i);
         return r;
 }
 
-static void on_attend(void *data) {
-        struct command *c = data;
+void command_attend(void *command) {
+        struct command *c = command;
         int r = attend(c);
 
         if (r < 0) {
@@ -255,96 +248,6 @@ static enum way way_of(const struct command *c, uint64_t cap) {
         return is_captured(c) && (cap == 0 || cap > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
 }
 
-static void hand_out(struct command *c, int stream, const uint8_t *bytes, size_t len) {
-        uint32_t tag = (uint32_t) stream;
-
-        for (size_t n; len > 0; bytes += n, len -= n) {
-                struct iovec parts[] = {{&tag, sizeof(tag)}, {(void *) bytes, 0}};
-                struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-
-                n = len < FETCH_MOST ? len : FETCH_MOST;
-                parts[1].iov_len = budget_admit(&c->budget, stream, bytes, n);
-                if (parts[1].iov_len > 0)
-                        sendmsg(c->in.messages, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-        }
-}
-
-static void fetch(struct command *c, int stream, int fd) {
-        uint8_t bytes[FETCH_MOST];
-        ssize_t n;
-
-        /* What is left would be the next one's. */
-        for (int most = FETCHES; most > 0 && (n = read(fd, bytes, sizeof(bytes))) > 0; most--)
-                hand_out(c, stream, bytes, (size_t) n);
-}
-
-/* The names of folders have no end. What is too much to be sent at once, or for the cap, is a file's content. */
-static int attend_printed(struct command *c) {
-        const struct buf *printed = &c->s->printed;
-        int r = printed->oom ? -ENOMEM : 0;
-
-        c->out[0] = memfd_create("printed", MFD_CLOEXEC);
-        if (c->out[0] < 0)
-                return -errno;
-        if (r >= 0)
-                r = write_all(c->out[0], printed->data, printed->len);
-        if (r >= 0 && lseek(c->out[0], 0, SEEK_SET) < 0)
-                r = -errno;
-        if (r >= 0)
-                r = open_output(c, 1);
-        closep(&c->out[0]);
-        return r;
-}
-
-static void fetch_builtin(struct command *c) {
-        struct session *s = c->s;
-        int r = 0;
-
-        if (s->printed.oom || s->printed.len > FETCH_MOST)
-                r = attend_printed(c);
-        else
-                hand_out(c, 1, s->printed.data, s->printed.len);
-        if (r < 0) {
-                error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
-                c->outcome.exit_code = 125;
-        }
-        if (c->words == WORDS_BUILTIN)
-                fetch(c, 2, s->errors);
-        buf_done(&s->printed);
-}
-
-/* A program that was over before anybody listened: what it printed is in its FIFOs. */
-static void catch_up(struct command *c) {
-        int unread[2] = {FEW_BYTES, FEW_BYTES};
-
-        for (int i = 0; i < 2; i++)
-                (void) ioctl(c->out[i], FIONREAD, &unread[i]);
-        if (unread[0] + unread[1] > FEW_BYTES) {
-                on_attend(c);
-                return;
-        }
-        fetch(c, 1, c->out[0]);
-        fetch(c, 2, c->out[1]);
-}
-
-/* Other texts find that FIFO, too, if they search for it. */
-static void forget_errors(struct session *s) {
-        uint8_t rest[FETCH_MOST];
-
-        for (int most = FETCHES; most > 0 && s->errors >= 0 && read(s->errors, rest, sizeof(rest)) > 0; most--)
-                ;
-}
-
-/* Before the answer: whoever else writes there must not make the shell wait for ever. */
-void command_hear_errors(void *session, uint32_t events _unused_) {
-        struct session *s = session;
-
-        if (s->now && !s->now->answered && s->now->words == WORDS_BUILTIN && s->now->way == WAY_BUILTIN)
-                fetch(s->now, 2, s->errors);
-        else
-                forget_errors(s);
-}
-
 /* The job of a run is made by it, but for one that it calls back from the background. */
 static uint64_t since_when(const char *text) {
         struct timespec now;
@@ -370,7 +273,7 @@ int command_begin(struct command *c, struct hutch_error *err) {
         c->settle = (struct timer){.fire = settle, .data = c};
         if (budget_init(&c->budget, cap, plan->truncate) < 0)
                 return error_oom(err);
-        c->attend = (struct timer){.fire = on_attend, .data = c};
+        c->attend = (struct timer){.fire = command_attend, .data = c};
         c->way = way_of(c, cap);
         c->patient = c->way == WAY_PROGRAM && is_captured(c) && (cap == 0 || cap > FEW_BYTES);
         r = hand_over(c);
@@ -414,7 +317,7 @@ void command_answer(struct command *c, int status) {
         if (c->way == WAY_BUILTIN)
                 fetch_builtin(c);
         else if (c->patient && !c->pumps[1] && c->out[0] >= 0 && c->out[1] >= 0)
-                catch_up(c);
+                fetch_program(c);
         pump_drain(c->pumps[1]);
         pump_drain(c->pumps[2]);
         settle(c);
@@ -435,7 +338,7 @@ void command_finish(struct command *c) {
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);
         if (c->way != WAY_BUILTIN)
-                forget_errors(s);
+                fetch_forget(s);
         if (c->out[0] >= 0)
                 late_keep(s, c);
         snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",

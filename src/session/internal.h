@@ -137,12 +137,20 @@ void session_remember(struct session *s, const char *text);
 int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
-void command_hear_errors(void *session, uint32_t events);
 void command_say_run(struct command *c);   /* to a shell that follows the one that was gone */
 int command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* tells the outcome and frees it */
 void command_free(struct command *c);
+
+#define FEW_BYTES 32768  /* what can be sent at once, whatever else is on the way */
+#define FETCH_MOST 16384 /* more than almost anything that a text of that length can print */
+int command_open_output(struct command *c, int stream); /* from its `out`, to whom it is for */
+void command_attend(void *command);                     /* to both, from now on */
+void fetch_builtin(struct command *c);                  /* the shell has answered */
+void fetch_program(struct command *c);
+void fetch_errors(void *session, uint32_t events); /* of a builtin that runs, or else nobody's */
+void fetch_forget(struct session *s);              /* what others put where builtins complain */
 
 void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
 void attach_begin(struct session *s);                 /* the state is known */

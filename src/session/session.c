@@ -134,7 +134,7 @@ static int start_shell(struct session *s) {
         if (r >= 0 && s->kind->is_bash)
                 r = channel_open_errors(&s->channel, &s->errors);
         if (r >= 0 && s->kind->is_bash)
-                r = loop_watch(s->loop, s->errors, EPOLLIN, command_hear_errors, s, &s->on_errors);
+                r = loop_watch(s->loop, s->errors, EPOLLIN, fetch_errors, s, &s->on_errors);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)

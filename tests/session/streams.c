@@ -374,7 +374,7 @@ static void state(hutch_context *context) {
         char *json = NULL;
 
         hutch_result_free(run_text(box, "cd /usr; umask 027; PLAIN='p p'; export EXPORTED=e; LIST=(1 2); f() { :; }; "
-                                        "alias hi='echo hi'; ODD=$'\\xff'; sleep 1234 &"));
+                                        "alias hi='echo hi'; ODD=$'\\xff'; IFS=,; sleep 1234 &"));
         MUST(hutch_box_state(box, &json, &tap_err));
         for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
                 if (!ok(strstr(json, parts[i]) != NULL, "the state says %s", parts[i]))
