@@ -101,6 +101,8 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         put_answer(b, kind, number, tells ? "${__hutch_ret-2}" : STATUS);
 }
 
+/* An interrupt that comes while the shell waits for a line takes its first byte away, and the rest would be another
+ * command: so the first is a blank. Braces would guard all of it, but after some texts bash takes them for words. */
 static void put_words(struct buf *b, const char *text) {
         size_t len = strlen(text);
 
@@ -117,8 +119,7 @@ void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned lo
                        bool complains) {
         bool assigns = complains && strchr(text, '='); /* it complains before its redirections are made */
 
-        if (assigns)
-                buf_puts(b, "{ ");
+        buf_puts(b, assigns ? " { " : " ");
         put_words(b, text);
         if (assigns)
                 buf_puts(b, "; }");
@@ -129,6 +130,7 @@ void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned lo
 
 void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
                        const char *text) {
+        buf_puts(b, " ");
         put_words(b, text);
         buf_puts(b, " </dev/null");
         put_outputs(b, pair);
