@@ -158,7 +158,7 @@ static void never_leaves(void) {
 /* The processor time of the warden whose box runs `sleep 1000.041`, in clock ticks. */
 static unsigned long used(void) {
         FILE *stat = popen("p=$(pgrep -n -f '^sleep 1000[.]041$'); while [ $p -gt 1 ] && ! grep -q hutch-warden "
-                           "/proc/$p/comm; do p=$(ps -o ppid= -p $p); done; cut -d ' ' -f 14,15 /proc/$p/stat",
+                           "/proc/$p/comm; do p=$(($(ps -o ppid= -p $p))); done; cut -d ' ' -f 14,15 /proc/$p/stat",
                            "r");
         unsigned long user = 0, system = 0;
 
