@@ -30,12 +30,28 @@ int command_say_answer(struct command *c) {
         return session_say(c->s, &line);
 }
 
+/* An interrupt throws away what the shell has read of a line so far, and the rest of it would be a command: in plain
+ * words anybody's. A shell has read its line when it waits for a program, or for another line; one that is busy may be
+ * about to. A text, of which the line says only where it is, may keep it busy for long. */
+static bool may_be_reading(struct command *c) {
+        unsigned most = c->way == WAY_TEXT ? 5 : 1000;
+        int unread = 0;
+
+        return c->pressure == 0 && c->patience < most && c->s->commands >= 0 &&
+               ((ioctl(c->s->commands, FIONREAD, &unread) >= 0 && unread > 0) || session_shell_is_busy(c->s));
+}
+
 static void on_press(void *data) {
         struct command *c = data;
         size_t last = ARRAY_SIZE(pressures) - 1, i = c->pressure < last ? c->pressure : last;
 
         if (c->answered)
                 return;
+        if (may_be_reading(c)) {
+                c->patience++;
+                timer_set(c->s->loop, &c->press, 1);
+                return;
+        }
         c->pressure++;
         if (c->pressure > last + KILLS) {
                 run_interrupt(c->s->box, INTERRUPT_LAST, 0);

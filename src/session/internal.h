@@ -25,6 +25,7 @@ struct command { /* one run */
         struct budget budget;
         struct timer deadline, press, settle, revisit, attend;
         unsigned pressure;
+        unsigned patience; /* so often was an interrupt put off until the shell had read its line */
         uint64_t began_us;
         uint64_t since; /* its jobs are not older than this; see struct warden_message */
         enum hutch_kill_reason reason;
@@ -117,8 +118,9 @@ struct session {
         } probe;
 };
 
-void processes_found(struct session *s, int pidfd); /* a new shell */
-double session_cpu_since(struct session *s);        /* since the last call */
+void processes_found(struct session *s, int pidfd);  /* a new shell */
+double session_cpu_since(struct session *s);         /* since the last call */
+bool session_shell_is_busy(const struct session *s); /* by itself: it waits neither for a line nor for a program */
 void probe_init(struct session *s);
 void probe_begin(struct session *s); /* an answer is to come */
 

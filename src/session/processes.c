@@ -28,19 +28,32 @@ void processes_found(struct session *s, int pidfd) {
         s->stat = s->pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1; /* held open: it is read after every run */
 }
 
+/* What /proc tells of the shell, from its state on. */
+static const char *read_stat(const struct session *s, char text[1024]) {
+        ssize_t n = s->stat >= 0 ? pread(s->stat, text, 1023, 0) : -1;
+        const char *end;
+
+        text[n < 0 ? 0 : n] = 0;
+        end = strrchr(text, ')');
+        return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
+bool session_shell_is_busy(const struct session *s) {
+        char text[1024];
+        const char *state = read_stat(s, text);
+
+        return state && state[0] == 'R';
+}
+
 /* Of the shell and the children that it waited for, in the kernel's clock ticks. */
 double session_cpu_since(struct session *s) {
         unsigned long user, system;
         long child_user, child_system;
         double now, before = s->cpu_ms;
-        char text[1024], *rest;
-        ssize_t n = s->stat >= 0 ? pread(s->stat, text, sizeof(text) - 1, 0) : -1;
+        char text[1024];
+        const char *rest = read_stat(s, text);
 
-        if (n <= 0)
-                return 0;
-        text[n] = 0;
-        rest = strrchr(text, ')');
-        if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
+        if (!rest || sscanf(rest, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
                             &child_user, &child_system) != 4)
                 return 0;
         now = (double) (user + system + (unsigned long) child_user + (unsigned long) child_system) * 1000 /

@@ -216,6 +216,51 @@ static void left_behind(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* An interrupt that meets the shell in the middle of a line must not leave the rest of it to be run. */
+static volatile unsigned turn;
+
+static void *cancel_early(void *data) {
+        unsigned seed = 7, last = 0;
+        hutch_error err;
+
+        while (!over) {
+                while (turn == last && !over)
+                        ;
+                last = turn;
+                for (volatile int i = rand_r(&seed) % 40000; i > 0; i--)
+                        ;
+                hutch_box_cancel(box, &err);
+        }
+        return data;
+}
+
+static void tails(hutch_context *context) {
+        unsigned killed = 0, wrong = 0;
+        char text[900] = "/bin/echo";
+        pthread_t thread;
+
+        while (strlen(text) < 850)
+                strcat(text, " touch /tmp/tail");
+        over = false;
+        box = open_session(context, "/bin/bash");
+        pthread_create(&thread, NULL, cancel_early, NULL);
+        for (int i = 0; i < (is_long() ? 40000 : 3000); i++) {
+                hutch_result *r;
+
+                turn++;
+                r = run_for(box, text, 10000);
+                killed += r->killed;
+                wrong += strstr(r->output[2], "not found") != NULL;
+                hutch_result_free(r);
+        }
+        over = true;
+        pthread_join(thread, NULL);
+        ok(killed > 0 && wrong == 0, "a line that is cancelled while it is read: %u cancelled, of %u a rest was run",
+           killed, wrong);
+        says(box, "ls /tmp", "", "a line that is cancelled while it is read: nothing was made");
+        hutch_box_close(box);
+}
+
 /* A shell that was idle for too long ends, again and again. */
 static void idle(hutch_context *context) {
         box = open_session(context, "/bin/bash");
@@ -236,6 +281,7 @@ int main(void) {
                 compare(context, &rows[i]);
         capped(context);
         cancelled(context);
+        tails(context);
         ended(context);
         left_behind(context);
         idle(context);
