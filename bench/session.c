@@ -5,7 +5,8 @@
  *
  * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited.
  * PEERS is a folder with a file for each peer: its name, its number of runs and its command, a line each. Each round
- * does every thing once, in an order drawn anew; peers that are to run less often take part in every n-th. Prints one
+ * does every thing once, in an order drawn anew; peers that are to run less often take part in every n-th. Then the
+ * bare shell and the session take turns alone, back to back, when all that they need is still in the caches. Prints one
  * line for each: the name and the times in nanoseconds, or "failed" and the wait status. With -m: the proportional
  * memory of init and of the shell in KiB. */
 #define _GNU_SOURCE
@@ -38,6 +39,8 @@ static struct contender {
                                      {"session/external"}, {"bwrap/bash"},      {"session/open-run-close"},
                                      {"bwrap/external"}};
 static int n_contenders = THINGS;
+static struct contender again[] = {
+        {"pipe/builtin-again"}, {"session/builtin-again"}, {"pipe/external-again"}, {"session/external-again"}};
 
 static hutch_context *context;
 static hutch_policy *policy;
@@ -295,6 +298,23 @@ static void play(int round) {
         }
 }
 
+static void play_again(int first, int runs) {
+        for (int i = first; i < first + 2; i++)
+                again[i].times = calloc((size_t) runs, sizeof(uint64_t));
+        for (int k = 0; k < runs; k++)
+                for (int i = first; i < first + 2; i++)
+                        again[i].times[again[i].n++] = act(i);
+}
+
+static void tell(const struct contender *c) {
+        printf("%s", c->name);
+        if (c->failed)
+                printf(" failed %d", c->failed);
+        for (size_t k = 0; !c->failed && k < c->n; k++)
+                printf(" %llu", (unsigned long long) c->times[k]);
+        printf("\n");
+}
+
 int main(int argc, char **argv) {
         static const char *const bash[] = {"/bin/bash", "-c", ":", NULL}, *const external[] = {"/bin/true", NULL};
         bool only_memory = argc == 2 && !strcmp(argv[1], "-m");
@@ -323,14 +343,12 @@ int main(int argc, char **argv) {
         srand(1);
         for (int round = -3; round < runs; round++)
                 play(round);
-        for (int i = 0; i < n_contenders; i++) {
-                printf("%s", contenders[i].name);
-                if (contenders[i].failed)
-                        printf(" failed %d", contenders[i].failed);
-                for (size_t k = 0; !contenders[i].failed && k < contenders[i].n; k++)
-                        printf(" %llu", (unsigned long long) contenders[i].times[k]);
-                printf("\n");
-        }
+        play_again(PIPE_BUILTIN, runs);
+        play_again(PIPE_EXTERNAL, runs);
+        for (int i = 0; i < n_contenders; i++)
+                tell(&contenders[i]);
+        for (int i = 0; i < 4; i++)
+                tell(&again[i]);
         hutch_box_close(box);
         hutch_policy_free(policy);
         hutch_context_free(context);

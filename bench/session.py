@@ -12,6 +12,10 @@ from table import read_peers, table_of, version_of
 NAMES = {  # in the table's order, the peers behind them by their time
     "pipe/builtin": "`:` over a pipe to a bare bash",
     "session/builtin": "`:` in a session, through the C API",
+    "pipe/builtin-again": "back to back: `:` over a pipe to a bare bash",
+    "session/builtin-again": "back to back: `:` in a session",
+    "pipe/external-again": "back to back: `/bin/true` in a bare bash",
+    "session/external-again": "back to back: `/bin/true` in a session",
     "pipe/external": "`/bin/true` in a bare bash",
     "session/external": "`/bin/true` in a session, through the C API",
     "hutch-session-run": "`hutch session run NAME -- /bin/true`",
@@ -25,7 +29,9 @@ NAMES = {  # in the table's order, the peers behind them by their time
 }
 PROMISED = (
     ("a builtin through the API / over the bare pipe", "session/builtin", "pipe/builtin", 3),
+    ("the same, back to back", "session/builtin-again", "pipe/builtin-again", None),
     ("an external command / in the bare shell", "session/external", "pipe/external", 1.3),
+    ("the same, back to back", "session/external-again", "pipe/external-again", None),
     ("an external command / bwrap for each", "session/external", "bwrap/external", None),
     ("open, `:`, close / `bash -c :` in bwrap", "session/open-run-close", "bwrap/bash", 2.5),
 )
