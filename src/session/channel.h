@@ -27,7 +27,7 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
-/* The FIFO "errors", for what builtins complain of to a new shell. */
+/* The FIFO "errors": what the builtins of a new shell complain of. */
 int channel_open_errors(struct channel *c, int *ret);
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */

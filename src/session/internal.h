@@ -120,7 +120,7 @@ struct session {
 
 void processes_found(struct session *s, int pidfd);  /* a new shell */
 double session_cpu_since(struct session *s);         /* since the last call */
-bool session_shell_is_busy(const struct session *s); /* by itself: it waits neither for a line nor for a program */
+bool session_shell_is_busy(const struct session *s); /* it waits neither for a line nor for a program */
 void probe_init(struct session *s);
 void probe_begin(struct session *s); /* an answer is to come */
 

@@ -42,7 +42,7 @@ bool session_shell_is_busy(const struct session *s) {
         char text[1024];
         const char *state = read_stat(s, text);
 
-        return state && state[0] == 'R';
+        return state && (state[0] == 'R' || state[0] == 'D');
 }
 
 /* Of the shell and the children that it waited for, in the kernel's clock ticks. */

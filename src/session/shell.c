@@ -34,14 +34,17 @@ static void put_outputs(struct buf *b, unsigned pair) {
 }
 
 #define STATUS "${__hutch_ret-$?}"
+#define DOCUMENTS_MOST 64 /* a text may be long, and the warden has other sessions */
 
 static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
         buf_printf(b, "%s '\\0\\001R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status,
                    kind->answers, kind->unset);
 }
 
-/* Whether a here-document begins in the text and never ends. */
+/* Whether a here-document begins in the text and never ends, or they are too many to look for the end of each. */
 static bool has_open_document(const char *text) {
+        unsigned n = 0;
+
         for (const char *at = text; (at = strstr(at, "<<"));) {
                 const char *word = at + 2 + strspn(at + 2, "- \t'\"\\"), *line = word;
                 size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -51,7 +54,7 @@ static bool has_open_document(const char *text) {
                         line += 1 + strspn(line + 1, "\t");
                         ends = !strncmp(line, word, len) && (line[len] == '\n' || !line[len]);
                 }
-                if (!ends)
+                if (!ends || ++n > DOCUMENTS_MOST)
                         return true;
                 at += 2 + (at[2] == '<');
         }

@@ -227,6 +227,23 @@ static void test_run(void **state) {
         free(text);
 }
 
+/* A text must not keep the warden: beyond some number they are not looked for. */
+static void test_documents(void **state _unused_) {
+        for (int n = 63; n < 66; n++) {
+                struct buf text = {0}, lines = {0};
+                char *run, *said;
+
+                for (int i = 0; i < n; i++)
+                        buf_puts(&text, ": <<X\nX\n");
+                run = taken(&text);
+                shell_put_run(&lines, shell_kind_of("/bin/bash"), 7, 3, run, false, false, -1, 0);
+                said = taken(&lines);
+                unit_check(!strstr(said, "eval") == (n < 65), "%d documents: %s", n, said);
+                free(run);
+                free(said);
+        }
+}
+
 static void test_words(void **state _unused_) {
         struct buf builtin = {0}, assignment = {0}, program = {0};
         char *text;
@@ -251,6 +268,7 @@ int main(void) {
         unit_add_rows(quote_rows, test_quote);
         unit_add_rows(run_rows, test_run);
         unit_add("plain words", test_words, NULL);
+        unit_add("many here-documents", test_documents, NULL);
         unit_add_rows(without_rows, test_without);
         unit_add("every byte through sh", test_read_back, "sh");
         unit_add("every byte through bash", test_read_back, "bash");
