@@ -11,7 +11,9 @@ __hutch_dump() {
         builtin printf '\0\001Dbuiltin shopt -s extglob\n' # functions may have been written with it
         builtin declare -p
         builtin printf 'builtin unset -f trap\n'
-        [[ /dev/fd/9 -ef /dev/fd/1 ]] || builtin printf '# astray\n' # stdout: a text hit the number under which it was kept meanwhile
+        # A text hit the number of a stream, or that under which stdout was kept meanwhile.
+        [[ /dev/fd/9 -ef /dev/fd/1 && /dev/fd/195 -ef /dev/null && /dev/fd/196 -ef /dev/hutch/out && /dev/fd/197 -ef /dev/hutch/err ]] ||
+                builtin printf '# astray\n'
         builtin trap -p
         builtin printf %s "${__hutch_traps[@]}"
         builtin declare -f

@@ -76,6 +76,8 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]) {
 }
 
 void channel_return_pair(struct channel *c, unsigned pair) {
+        if (pair == CHANNEL_NO_PAIR)
+                return;
         if (c->n_free < ARRAY_SIZE(c->free))
                 c->free[c->n_free++] = pair;
         else
@@ -91,24 +93,27 @@ void channel_remove_pair(struct channel *c, unsigned pair) {
         }
 }
 
-/* A new one, whoever still holds the old. As its reader could write there it never ends, which would have to be looked
- * at again and again: a program that takes the shell's place lets go of it. */
-static int open_named(struct channel *c, const char *name, int *ret) {
+/* A new one, whoever still holds the old. */
+static int open_named(struct channel *c, const char *name, int flags, int *ret) {
         int r;
 
         if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
                 return -errno;
         r = make_fifo(c, name);
-        return r < 0 ? r : open_fifo(c, name, O_RDWR, ret);
+        return r < 0 ? r : open_fifo(c, name, flags, ret);
 }
 
-int channel_open_errors(struct channel *c, int *ret) {
-        return open_named(c, "errors", ret);
+int channel_open_streams(struct channel *c, int fds[2]) {
+        int r = open_named(c, "out", O_RDONLY, &fds[0]);
+
+        return r < 0 ? r : open_named(c, "err", O_RDONLY, &fds[1]);
 }
 
+/* As its reader could write there it never ends, which would have to be looked at again and again: a program that takes
+ * the shell's place lets go of it. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
         _cleanup_(closep) int reader = -1, writer = -1;
-        int r = open_named(c, "answers", &reader);
+        int r = open_named(c, "answers", O_RDWR, &reader);
 
         if (r >= 0)
                 r = open_fifo(c, "answers", O_WRONLY, &writer);

@@ -3,6 +3,8 @@
  * job keeps the pair of the run that started it, so that what it says later is never taken for another run's. */
 #pragma once
 
+#include <limits.h>
+
 #include "../plan/plan.h"
 
 struct channel {
@@ -23,12 +25,13 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
 
 /* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. The ends are always new: one that
  * had a writer once says from then on that there is none, until the next one comes. */
+#define CHANNEL_NO_PAIR UINT_MAX /* of a FIFO that has no number; to return it means nothing */
 int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
-/* The FIFO "errors": what the builtins of a new shell complain of. */
-int channel_open_errors(struct channel *c, int *ret);
+/* The reading ends of the FIFOs "out" and "err", which a new shell holds itself. */
+int channel_open_streams(struct channel *c, int fds[2]);
 
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);

@@ -145,7 +145,7 @@ static void on_revisit(void *data) {
 static int attend(struct command *c) {
         int r = 0;
 
-        for (int i = 1; r >= 0 && i < 3; i++)
+        for (int i = c->way == WAY_BUILTIN ? 2 : 1; r >= 0 && i < 3; i++) /* what it prints comes with the answer */
                 r = command_open_output(c, i);
         return r;
 }
@@ -224,28 +224,52 @@ static int say_run(struct command *c) {
         return c->unsaid ? 0 : r;
 }
 
+/* Plain words get the streams that the shell holds, unless somebody else does, too. */
+static int give_streams(struct command *c) {
+        struct session *s = c->s;
+        int r = 0;
+
+        c->lent = c->way != WAY_TEXT && !s->shared;
+        if (c->lent) {
+                c->pair = CHANNEL_NO_PAIR;
+                memcpy(c->out, s->streams, sizeof(c->out));
+        } else if (c->way != WAY_BUILTIN)
+                r = channel_open_pair(&s->channel, &c->pair, c->out);
+        if (r >= 0 && c->patient)
+                timer_set(s->loop, &c->attend, ATTEND_MS);
+        else if (r >= 0 && c->way != WAY_BUILTIN)
+                r = attend(c);
+        return r;
+}
+
+void command_give_back(struct command *c) {
+        if (!c->lent)
+                return;
+        timer_clear(c->s->loop, &c->attend);
+        for (int i = 1; i < 3; i++)
+                pump_free(take_ptr(c->pumps[i]));
+        c->out[0] = c->out[1] = -1;
+        c->lent = false;
+}
+
 static int hand_over(struct command *c) {
         struct session *s = c->s;
         unsigned number;
-        int r = 0;
+        int r = give_streams(c);
 
-        if (c->way != WAY_BUILTIN)
-                r = channel_open_pair(&s->channel, &c->pair, c->out);
         if (r >= 0 && (c->in.streams[0].mode == HUTCH_STREAM_FD || c->in.streams[0].mode == HUTCH_STREAM_DATA)) {
                 r = channel_open_stdin(&s->channel, &number, &c->stdin_fd);
                 c->stdin_number = number;
         }
         if (r >= 0 && c->way == WAY_TEXT)
                 r = put_text(c);
-        if (r >= 0 && c->patient)
-                timer_set(s->loop, &c->attend, ATTEND_MS);
-        else if (r >= 0 && c->way != WAY_BUILTIN)
-                r = attend(c);
         return r < 0 ? r : say_run(c);
 }
 
 void command_say_run(struct command *c) {
-        if (say_run(c) < 0)
+        int r = c->way != WAY_TEXT && c->out[0] < 0 ? give_streams(c) : 0;
+
+        if (r < 0 || say_run(c) < 0)
                 command_answer(c, 125);
 }
 
@@ -257,10 +281,12 @@ static bool is_captured(const struct command *c) {
  * shell's answer, to the same FIFO, and what it complains of is fetched when the shell has answered. */
 static enum way way_of(const struct command *c, uint64_t cap) {
         if (c->words == WORDS_ANY || c->in.len >= PLAIN_MOST || c->in.env_len > 0 ||
-            c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->errors < 0)
+            c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->streams[0] < 0)
                 return WAY_TEXT;
         if (c->words == WORDS_PROGRAM)
                 return WAY_PROGRAM;
+        if (c->words == WORDS_BUILTIN && c->s->shared)
+                return WAY_TEXT;
         return is_captured(c) && (cap == 0 || cap > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
 }
 
@@ -291,7 +317,8 @@ int command_begin(struct command *c, struct hutch_error *err) {
                 return error_oom(err);
         c->attend = (struct timer){.fire = command_attend, .data = c};
         c->way = way_of(c, cap);
-        c->patient = c->way == WAY_PROGRAM && is_captured(c) && (cap == 0 || cap > FEW_BYTES);
+        c->patient = c->way == WAY_BUILTIN ? c->words == WORDS_BUILTIN
+                                           : c->way == WAY_PROGRAM && is_captured(c) && (cap == 0 || cap > FEW_BYTES);
         r = hand_over(c);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s",
@@ -339,6 +366,20 @@ void command_answer(struct command *c, int status) {
         settle(c);
 }
 
+/* What its caller need not wait for. */
+static void clean_up(struct command *c) {
+        struct session *s = c->s;
+        unsigned long number = c->number;
+        bool program = c->lent && c->way == WAY_PROGRAM, text = c->way == WAY_TEXT;
+
+        command_give_back(c);
+        command_free(c);
+        if (s->streams[0] >= 0 && (program || s->shared))
+                late_look(s, number);
+        else if (text)
+                fetch_forget(s);
+}
+
 void command_finish(struct command *c) {
         struct session *s = c->s;
         struct outcome *o = &c->outcome;
@@ -353,9 +394,7 @@ void command_finish(struct command *c) {
         o->reason = c->reason;
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);
-        if (c->way != WAY_BUILTIN)
-                fetch_forget(s);
-        if (c->out[0] >= 0)
+        if (c->out[0] >= 0 && !c->lent)
                 late_keep(s, c);
         snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",
                  s->late.len > s->late_told
@@ -367,7 +406,7 @@ void command_finish(struct command *c) {
                 s->now = NULL;
         session_remember(s, c->in.text);
         c->in.done(c->in.user, o);
-        command_free(c);
+        clean_up(c);
         session_next(s);
 }
 

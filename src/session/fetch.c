@@ -66,8 +66,8 @@ void fetch_builtin(struct command *c) {
                 error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
                 c->outcome.exit_code = 125;
         }
-        if (c->words == WORDS_BUILTIN)
-                fetch(c, 2, s->errors);
+        if (c->words == WORDS_BUILTIN && !c->pumps[2])
+                fetch(c, 2, c->out[1]);
         buf_done(&s->printed);
 }
 
@@ -81,24 +81,16 @@ void fetch_program(struct command *c) {
                 command_attend(c);
                 return;
         }
-        fetch(c, 1, c->out[0]);
-        fetch(c, 2, c->out[1]);
+        for (int i = 0; i < 2; i++)
+                if (unread[i] > 0)
+                        fetch(c, i + 1, c->out[i]);
 }
 
-/* Other texts find that FIFO, too, if they search for it. */
+/* Other texts find these FIFOs, too, if they search for them. */
 void fetch_forget(struct session *s) {
         uint8_t rest[FETCH_MOST];
 
-        for (int most = FETCHES; most > 0 && s->errors >= 0 && read(s->errors, rest, sizeof(rest)) > 0; most--)
-                ;
-}
-
-/* Before the answer: whoever else writes there must not make the shell wait for ever. */
-void fetch_errors(void *session, uint32_t events _unused_) {
-        struct session *s = session;
-
-        if (s->now && !s->now->answered && s->now->words == WORDS_BUILTIN && s->now->way == WAY_BUILTIN)
-                fetch(s->now, 2, s->errors);
-        else
-                fetch_forget(s);
+        for (int i = 0; i < 2 && !s->shared; i++)
+                for (int most = FETCHES; most > 0 && s->streams[i] >= 0 && read(s->streams[i], rest, sizeof(rest)) > 0;)
+                        most--;
 }

@@ -15,6 +15,7 @@ struct command { /* one run */
         unsigned long number;
         unsigned pair;
         int out[2]; /* of the pair, beside the pumps' own */
+        bool lent;  /* they are the session's */
         struct pump *pumps[3];
         struct tap {
                 struct command *c;
@@ -60,8 +61,9 @@ struct session {
         struct run *box;
         struct channel channel;
         int commands, answers; /* to and from the shell, -1: there is none */
-        int errors;            /* what builtins complain of */
-        struct watch *on_answers, *on_errors;
+        int streams[2];        /* stdout and stderr of plain words; the shell has the other ends */
+        struct late *shared;   /* somebody else has them, too */
+        struct watch *on_answers;
         struct buf heard;
         size_t scanned;
         struct buf printed; /* by a builtin, whose answer is to come */
@@ -69,9 +71,10 @@ struct session {
         unsigned failures; /* shells in a row that said nothing */
         uint64_t shell_since_us;
         unsigned long numbers;
-        pid_t pid;     /* of the shell, as this process sees it */
-        int stat;      /* of the shell, in /proc */
-        double cpu_ms; /* what it and its children used until the last command's end */
+        pid_t pid;       /* of the shell, as this process sees it */
+        int stat;        /* of the shell, in /proc */
+        int children[2]; /* lists of the shell's and of init's */
+        double cpu_ms;   /* what it and its children used until the last command's end */
         struct command *now, *queue;
         int last_status;     /* of the last run */
         unsigned interrupts; /* that were ordered, and have not reached the shell yet */
@@ -118,7 +121,9 @@ struct session {
         } probe;
 };
 
-void processes_found(struct session *s, int pidfd);  /* a new shell */
+void processes_found(struct session *s, int pidfd); /* a new shell */
+void processes_forget(struct session *s);
+bool session_is_alone(const struct session *s);      /* the shell, in its box */
 double session_cpu_since(struct session *s);         /* since the last call */
 bool session_shell_is_busy(const struct session *s); /* it waits neither for a line nor for a program */
 void probe_init(struct session *s);
@@ -140,6 +145,7 @@ int command_begin(struct command *c, struct hutch_error *err);
 void command_answer(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
 void command_say_run(struct command *c);   /* to a shell that follows the one that was gone */
+void command_give_back(struct command *c); /* what was lent to it, as it comes to nothing */
 int command_say_answer(struct command *c); /* asks the shell once more */
 void command_press(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* tells the outcome and frees it */
@@ -151,12 +157,13 @@ int command_open_output(struct command *c, int stream); /* from its `out`, to wh
 void command_attend(void *command);                     /* to both, from now on */
 void fetch_builtin(struct command *c);                  /* the shell has answered */
 void fetch_program(struct command *c);
-void fetch_errors(void *session, uint32_t events); /* of a builtin that runs, or else nobody's */
-void fetch_forget(struct session *s);              /* what others put where builtins complain */
+void fetch_forget(struct session *s); /* what others put into the shell's own streams */
 
-void late_keep(struct session *s, struct command *c); /* takes its FIFOs over if somebody holds them */
-void attach_begin(struct session *s);                 /* the state is known */
-void attach_opened(struct session *s, int master);    /* the fd is its own */
+void late_keep(struct session *s, struct command *c);    /* takes its FIFOs over if somebody holds them */
+void late_look(struct session *s, unsigned long number); /* whether the run left somebody who holds the shell's own */
+void late_hand_over(struct session *s);                  /* these, when the shell is gone */
+void attach_begin(struct session *s);                    /* the state is known */
+void attach_opened(struct session *s, int master);       /* the fd is its own */
 void attach_ended(struct session *s, int status);
 void attach_free(struct session *s);
 void session_take_state(struct session *s, const char *dump, size_t len);

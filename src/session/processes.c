@@ -26,6 +26,30 @@ void processes_found(struct session *s, int pidfd) {
         s->cpu_ms = 0;
         snprintf(path, sizeof(path), "/proc/%d/stat", s->pid);
         s->stat = s->pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1; /* held open: it is read after every run */
+        for (int i = 0; i < 2; i++) {
+                pid_t pid = i == 0 ? s->pid : run_init(s->box);
+
+                snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+                s->children[i] = open(path, O_RDONLY | O_CLOEXEC);
+        }
+}
+
+void processes_forget(struct session *s) {
+        closep(&s->stat);
+        closep(&s->children[0]);
+        closep(&s->children[1]);
+}
+
+/* Who loses its parent becomes init's child: so the shell's are looked at first. Of a list that names nobody but the
+ * shell nothing was skipped because somebody ended meanwhile. */
+bool session_is_alone(const struct session *s) {
+        char list[32], shell[32];
+        ssize_t n;
+
+        if (pread(s->children[0], list, sizeof(list), 0) != 0)
+                return false;
+        n = pread(s->children[1], list, sizeof(list), 0);
+        return n > 0 && n == snprintf(shell, sizeof(shell), "%d ", s->pid) && !memcmp(list, shell, (size_t) n);
 }
 
 /* What /proc tells of the shell, from its state on. */

@@ -132,15 +132,13 @@ static int start_shell(struct session *s) {
         if (r >= 0)
                 r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
         if (r >= 0 && s->kind->is_bash)
-                r = channel_open_errors(&s->channel, &s->errors);
-        if (r >= 0 && s->kind->is_bash)
-                r = loop_watch(s->loop, s->errors, EPOLLIN, fetch_errors, s, &s->on_errors);
+                r = channel_open_streams(&s->channel, s->streams);
         if (r >= 0)
                 r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
         if (r < 0)
                 return r;
         if (s->kind->is_bash)
-                buf_printf(&lines, "exec >&%d\n", s->kind->answers);
+                shell_put_streams(&lines, s->kind);
         buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
@@ -156,11 +154,10 @@ static int start_shell(struct session *s) {
 
 static void forget_shell(struct session *s) {
         watch_remove(&s->on_answers);
-        watch_remove(&s->on_errors);
         closep(&s->commands);
         closep(&s->answers);
-        closep(&s->errors);
-        closep(&s->stat);
+        late_hand_over(s);
+        processes_forget(s);
         s->heard.len = s->scanned = 0;
         s->shell_runs = s->asking = false;
         timer_clear(s->loop, &s->ask);
@@ -170,32 +167,35 @@ static void forget_shell(struct session *s) {
 static bool is_unread(const struct session *s, const struct command *c) {
         int unread = 0;
 
-        return c && !c->answered && c->reason == HUTCH_NOT_KILLED && ioctl(s->commands, FIONREAD, &unread) >= 0 &&
+        return !c->answered && c->reason == HUTCH_NOT_KILLED && ioctl(s->commands, FIONREAD, &unread) >= 0 &&
                (size_t) unread >= c->said;
 }
 
 /* It exited, was killed, or became another program. Its last words may still wait: a shell that exits tells its state
  * first. */
 static void shell_gone(struct session *s, int status) {
-        struct command *c = s->now;
+        unsigned long number = s->now ? s->now->number : 0; /* of the command that it was about */
+        struct command *c;
         bool known;
 
         hold_broken(s);
         listen_to(s, READS_AT_LAST);
+        c = s->now; /* maybe one that was begun just now */
         known = !s->dirty;
-        if (is_unread(s, c)) {
+        if (c && (c->unsaid || is_unread(s, c))) {
+                number = c->number == number ? 0 : number;
                 c->unsaid = true;
-                c = NULL;
+                command_give_back(c);
         }
         forget_shell(s);
-        s->failures = known && (c || clock_now_us() - s->shell_since_us > LONG_LIFE_US) ? 0 : s->failures + 1;
+        s->failures = known && (number || clock_now_us() - s->shell_since_us > LONG_LIFE_US) ? 0 : s->failures + 1;
         if (!known || s->failures >= FAILURES_MOST ||
-            (c && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
+            (number && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
                 snprintf(s->notice, sizeof(s->notice),
                          s->state && s->failures < FAILURES_MOST
                                  ? "the shell was ended and started again, with the state of the last completed run"
                                  : "the shell was ended and started again, without its state");
-        if (c && s->now == c && !c->answered && !c->unsaid) {
+        if (c && !c->answered && !c->unsaid) {
                 c->orphaned = true;
                 command_answer(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
         }
@@ -457,7 +457,8 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                               .commands = -1,
                               .answers = -1,
                               .stat = -1,
-                              .errors = -1,
+                              .streams = {-1, -1},
+                              .children = {-1, -1},
                               .channel = {.dir = -1},
                               .attach_answers = -1};
         s->kind = shell_kind_of(input->plan->argv[0]);

@@ -8,6 +8,7 @@
 #include "../base/macro.h"
 #include "../base/path.h"
 #include "../init/init.h"
+#include "channel.h"
 #include "session_bash.h"
 #include "session_sh.h"
 
@@ -27,6 +28,22 @@ const struct shell_kind *shell_kind_of(const char *path) {
 /* What is between the shell and the warden, no text gets to hold. */
 static void put_away(struct buf *b, const struct shell_kind *kind) {
         buf_printf(b, " %d>&-", kind->answers);
+}
+
+#define NO_STDIN 195 /* of a bash; OUT and ERR are the FIFOs of that name */
+#define OUT 196
+#define ERR 197
+
+/* A descriptor that bash saves, as 10 and up, is closed by an exec, and so is what is copied from one: that is how it
+ * can be had. Whether all came out as they should is found by `__hutch_dump`. */
+void shell_put_streams(struct buf *b, const struct shell_kind *kind) {
+        buf_printf(b,
+                   "exec >&%d\n"
+                   "exec 9</dev/null; { exec %d<&10; } 9<&-\n"
+                   "exec 9>" SHELL_CHANNEL "/out; { exec %d>&10; } 9>&-\n"
+                   "exec 9>" SHELL_CHANNEL "/err; { exec %d>&10; } 9>&-\n"
+                   "{ exec 9>&10; } %d>&-; exec %d>&9 9>&-\n",
+                   kind->answers, NO_STDIN, OUT, ERR, kind->answers, kind->answers);
 }
 
 static void put_outputs(struct buf *b, unsigned pair) {
@@ -127,7 +144,7 @@ void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned lo
         if (assigns)
                 buf_puts(b, "; }");
         if (complains)
-                buf_puts(b, " 2>" SHELL_CHANNEL "/errors");
+                buf_printf(b, " 2>&%d", ERR);
         put_plain_answer(b, kind, number);
 }
 
@@ -135,9 +152,11 @@ void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned lo
                        const char *text) {
         buf_puts(b, " ");
         put_words(b, text);
-        buf_puts(b, " </dev/null");
-        put_outputs(b, pair);
-        put_away(b, kind);
+        buf_printf(b, " <&%d", NO_STDIN);
+        if (pair == CHANNEL_NO_PAIR)
+                buf_printf(b, " >&%d 2>&%d", OUT, ERR);
+        else
+                put_outputs(b, pair);
         put_plain_answer(b, kind, number);
 }
 

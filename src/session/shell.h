@@ -21,13 +21,16 @@ struct shell_kind {
 
 const struct shell_kind *shell_kind_of(const char *path);
 
+/* What a bash begins with: the streams for plain words, which it holds itself and no program inherits. */
+void shell_put_streams(struct buf *b, const struct shell_kind *kind);
+
 /* The lines that make the shell run the text "run" of the channel; with_env: the text "env" in its place, which runs it
  * with variables. stdin_number < 0: no stdin. The text finds last_status in $?. talks: traps or options that print
  * around each command. */
 void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
                    bool talks, bool with_env, long stdin_number, int last_status);
 /* The same for plain words that need neither a file of their own nor stdin: of a builtin, which prints in front of the
- * answer, and of a program, which gets its streams in its own process. */
+ * answer, and of a program, which gets its streams in its own process. CHANNEL_NO_PAIR: those that the shell holds. */
 void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,
                        bool complains);
 void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,

@@ -41,8 +41,9 @@ struct caller { /* who has commands run, one at a time */
         struct watch *on_socket; /* NULL: it hung up */
 
         /* Of the command under way. */
-        bool busy, done; /* done: the reply is to be sent */
-        bool full;       /* as soon as there is room for it */
+        bool busy, done; /* done: the reply is to be sent, */
+        bool full;       /* as soon as there is room for it, */
+        bool told;       /* or was */
         struct served *served;
         struct command *command;
         int fds[3];
@@ -77,7 +78,7 @@ static void caller_rest(struct caller *c) {
         for (int i = 0; i < 3; i++)
                 closep(&c->fds[i]);
         memfd_unmap(take_ptr(c->stdin_data), c->stdin_len);
-        c->busy = c->done = false;
+        c->busy = c->done = c->told = false;
         c->served = NULL;
         if (c->full && c->on_socket)
                 watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP);
@@ -148,7 +149,7 @@ static void on_tidy(void *data) {
         for (struct caller **at = &all->callers; *at;) {
                 struct caller *c = *at;
 
-                if (c->done && tell_outcome(c))
+                if (c->done && (c->told || tell_outcome(c)))
                         caller_rest(c);
                 if (c->busy || c->on_socket) {
                         at = &c->next;
@@ -254,6 +255,7 @@ static void on_done(void *user, const struct outcome *outcome) {
         c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = *outcome};
         c->command = NULL;
         c->done = true;
+        c->told = tell_outcome(c); /* at once: what is cleaned up after a run keeps nobody waiting */
         later(c->all);
 }
 

@@ -61,7 +61,7 @@ static void flood_of_errors(void) {
         hutch_box *box = open_session(context, NULL);
         hutch_result *r;
 
-        run_quietly(box, "for i in 1 2 3; do cat /dev/zero >/dev/hutch/errors & done 2>/dev/null; sleep 0.3");
+        run_quietly(box, "for i in 1 2 3; do cat /dev/zero >/dev/hutch/err & done 2>/dev/null; sleep 0.3");
         r = run_for(box, "cd /nothing", 5000);
         ok(!r->killed && r->exit_code == 1, "a flood of complaints: a builtin that complains ends");
         hutch_result_free(r);

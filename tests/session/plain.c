@@ -26,6 +26,11 @@ static const struct row {
         {"a folder with a long name", "n=$(printf %0200d 0); for i in {1..100}; do mkdir $n && cd $n; done 2>/dev/null",
          "pwd"},
         {"a job", "sleep 0.1 &", "%1"},
+        {"stdin of programs, taken", "exec 195<src/../fds", "./fds"},
+        {"stdout of programs, closed", "exec 196>&-", "./fds"},
+        {"stderr of programs, taken", "exec 197>taken", "./nothing"},
+        {"stderr of builtins, closed", "exec 197>&-", "cd nowhere"},
+        {"the numbers that streams are kept under, taken", "exec 10>ten 11>&10 12>&10 13>&10", "./fds"},
         {"a prompt that prints", "true", "PROMPT_COMMAND=pwd"},
         {"a prompt that prints, exported", "true", "export x=7 PROMPT_COMMAND=pwd"},
 };
@@ -196,6 +201,47 @@ static void ended(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* A program leaves somebody behind, who holds its streams: nothing of that is for the runs that follow, which are given
+ * others until nobody is left. The second one ends the shell as well. */
+static void remains(hutch_context *context) {
+        static const char scripts[] = "cd /tmp; printf '#!/bin/sh\\n(sleep 0.2; echo late; echo later >&2; sleep 0.3; "
+                                      "echo last) &\\necho now\\n' >leave; "
+                                      "printf '#!/bin/sh\\n(sleep 0.2; echo late; echo later >&2; sleep 0.3; echo "
+                                      "last) &\\necho now; kill -9 $PPID\\n' >end; "
+                                      "chmod +x leave end";
+        static const char *const words[] = {"./leave", "./end"}, *const others[] = {"/bin/echo", "echo", "cd",
+                                                                                    "/bin/echo #"};
+        static const char where[] = "readlink /proc/self/fd/1", own[] = "/dev/hutch/out\n";
+
+        for (size_t i = 0; i < 2; i++) {
+                hutch_result *r;
+                char *state;
+
+                box = open_session(context, "/bin/bash");
+                hutch_result_free(run_for(box, scripts, 5000));
+                says(box, where, own, "a program has the shell's own streams");
+                says(box, words[i], "now\n", words[i]);
+                for (int k = 0; k < 8; k++) {
+                        r = run_for(box, others[k % 4], 5000);
+                        ok(!strstr(r->output[1], "la") && !r->output[2][0], "%s, then %s: nothing of it", words[i],
+                           others[k % 4]);
+                        hutch_result_free(r);
+                        usleep(30000);
+                }
+                r = run_for(box, where, 5000);
+                ok(strcmp(r->output[1], own) != 0, "%s: meanwhile programs have others", words[i]);
+                hutch_result_free(r);
+                usleep(600000);
+                hutch_result_free(run_for(box, "true #", 5000));
+                says(box, where, own, "when nobody is left they have the shell's own");
+                MUST(hutch_box_state(box, &state, &tap_err));
+                ok(strstr(state, "late\\n") && strstr(state, "later\\n") && strstr(state, "last\\n"),
+                   "%s: what was said later is kept apart", words[i]);
+                free(state);
+                hutch_box_close(box);
+        }
+}
+
 /* A trap that ran between two runs left a job, which prints for ever where builtins do. */
 static void left_behind(hutch_context *context) {
         unsigned wrong = 0;
@@ -283,6 +329,7 @@ int main(void) {
         cancelled(context);
         tails(context);
         ended(context);
+        remains(context);
         left_behind(context);
         idle(context);
         hutch_context_free(context);

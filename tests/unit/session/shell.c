@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "session/channel.h"
 #include "unit.h"
 
 #define BYTES(s) (s), sizeof(s) - 1
@@ -245,7 +246,7 @@ static void test_documents(void **state _unused_) {
 }
 
 static void test_words(void **state _unused_) {
-        struct buf builtin = {0}, assignment = {0}, program = {0};
+        struct buf builtin = {0}, assignment = {0}, program = {0}, lent = {0};
         char *text;
 
         shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n", false);
@@ -254,13 +255,17 @@ static void test_words(void **state _unused_) {
         free(text);
         shell_put_builtin(&assignment, shell_kind_of("/bin/bash"), 7, "a=1", true);
         text = taken(&assignment);
-        unit_same("lines", text, " { a=1; } 2>/dev/hutch/errors\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        unit_same("lines", text, " { a=1; } 2>&197\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
         unit_same("lines", text,
-                  " ls -l </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
+                  " ls -l <&195 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
                   "\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        free(text);
+        shell_put_program(&lent, shell_kind_of("/bin/bash"), 7, CHANNEL_NO_PAIR, "ls -l");
+        text = taken(&lent);
+        unit_same("lines", text, " ls -l <&195 >&196 2>&197\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
 }
 
