@@ -46,6 +46,7 @@ struct hutch_box {
         struct buf planned; /* encoded, before the layers' places were put in */
         int warden;         /* the socket for requests: its context's, or of the named session */
         int line;           /* over which its runs go, -1 before the first */
+        uint8_t *room;      /* for what comes over it */
         int session_socket; /* closing it ends the session, unless it has a name */
         uint32_t session_id;
 };

@@ -170,6 +170,7 @@ void hutch_box_close(hutch_box *box) {
         policy_free(box->policy);
         plan_free(box->plan);
         buf_done(&box->planned);
+        free(box->room);
         free(box->shell);
         free(box->name);
         free(box->workspace);

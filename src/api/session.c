@@ -254,6 +254,9 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
                 r = put_env(box, request, &env, &notices, err);
         if (r < 0)
                 return r;
+        if (!box->room)
+                box->room = malloc(WARDEN_MESSAGE_MOST);
+        command.run.room = box->room;
         command.text = (const char *) text.data;
         command.text_len = text.len;
         command.env = (const char *) env.data;

@@ -44,18 +44,22 @@ void buf_puts(struct buf *b, const char *s) {
 
 void buf_printf(struct buf *b, const char *format, ...) {
         va_list args;
-        char *s = NULL;
+        size_t room;
         int n;
 
+        buf_reserve(b, 64);
+        room = b->room - b->len;
         va_start(args, format);
-        n = vasprintf(&s, format, args);
+        n = b->oom ? 0 : vsnprintf((char *) b->data + b->len, room, format, args);
         va_end(args);
-        if (n < 0) {
-                b->oom = true;
-                return;
+        if (n >= 0 && (size_t) n >= room && buf_reserve(b, (size_t) n + 1)) {
+                va_start(args, format);
+                n = vsnprintf((char *) b->data + b->len, (size_t) n + 1, format, args);
+                va_end(args);
         }
-        buf_put(b, s, (size_t) n);
-        free(s);
+        b->oom = b->oom || n < 0;
+        if (!b->oom)
+                b->len += (size_t) n;
 }
 
 char *buf_take_string(struct buf *b) {

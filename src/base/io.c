@@ -75,12 +75,17 @@ int fd_set_nonblocking(int fd) {
 }
 
 int message_send(int sock, const void *data, size_t len, const int *fds, size_t n_fds) {
+        struct iovec whole = {.iov_base = (void *) data, .iov_len = len};
+
+        return message_send_parts(sock, &whole, 1, fds, n_fds);
+}
+
+int message_send_parts(int sock, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds) {
         union {
                 struct cmsghdr header;
                 char room[CMSG_SPACE(sizeof(int) * MOST_FDS)];
         } control = {0};
-        struct iovec iov = {.iov_base = (void *) data, .iov_len = len};
-        struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+        struct msghdr message = {.msg_iov = (struct iovec *) parts, .msg_iovlen = n_parts};
 
         if (n_fds > MOST_FDS)
                 return -EINVAL;

@@ -396,10 +396,10 @@ void command_finish(struct command *c) {
                 o->dropped[i] = budget_dropped(&c->budget, i);
         if (c->out[0] >= 0 && !c->lent)
                 late_keep(s, c);
-        snprintf(o->notices, sizeof(o->notices), "%s%s%s", s->notice, s->notice[0] ? "\n" : "",
-                 s->late.len > s->late_told
-                         ? "background jobs of earlier runs printed something: the session's state has it\n"
-                         : "");
+        if (s->notice[0])
+                outcome_note(o, s->notice);
+        if (s->late.len > s->late_told)
+                outcome_note(o, "background jobs of earlier runs printed something: the session's state has it");
         s->notice[0] = 0;
         s->late_told = s->late.len;
         if (s->now == c)

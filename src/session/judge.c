@@ -130,20 +130,27 @@ static bool is_assignment(const char *word) {
         return n > 0 && (word[0] < '0' || word[0] > '9') && word[n + (word[n] == '+')] == '=';
 }
 
+static bool is_plain(const char *text, size_t len) {
+        for (size_t i = 0; i < len; i++)
+                if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
+                      (text[i] >= '+' && text[i] <= ':') || (text[i] && strchr(" _=@%", text[i]))))
+                        return false;
+        return true;
+}
+
 static bool has_operand(const char *text) {
         text += strspn(text, " ");
         return text[0] && text[0] != '\n' && text[0] != '-';
 }
 
 struct verdict session_judge(const char *text, size_t len, const char *names) {
-        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./,:=+@%";
         struct verdict worst = {true, true, WORDS_ANY};
         char word[64];
         size_t n;
 
         while (len > 0 && text[len - 1] == '\n')
                 len--;
-        if (!names || startswith(names, NOTHING_IS_PLAIN) || strspn(text, plain) < len || names_between(text))
+        if (!names || startswith(names, NOTHING_IS_PLAIN) || !is_plain(text, len) || names_between(text))
                 return worst;
         n = strspn(text, " ");
         text += n;

@@ -45,8 +45,8 @@ void session_put_guard(struct session *s, struct buf *lines) {
 /* ---- answers ---- */
 
 static void hear(struct session *s, char *word, size_t len) {
-        unsigned long number;
-        int status = 125;
+        char *rest = word;
+        unsigned long number = word[0] == SHELL_MARK && len > 1 ? strtoul(word + 2, &rest, 10) : 0;
 
         if (word[0] != SHELL_MARK) {
                 s->printed.len = 0;
@@ -54,11 +54,10 @@ static void hear(struct session *s, char *word, size_t len) {
                         buf_put(&s->printed, word, len);
         } else if (word[1] == 'D')
                 state_heard(s, word + 2, len - 2);
-        else if (word[1] == 'R' && sscanf(word + 2, "%lu %d", &number, &status) >= 1 && s->now &&
-                 number == s->now->number && !s->now->answered) {
+        else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
                 s->failures = 0;
-                command_answer(s->now, status & 255);
-        } else if (word[1] == 'B' && s->now && strtoul(word + 2, NULL, 10) == s->now->number)
+                command_answer(s->now, *rest ? atoi(rest) & 255 : 125);
+        } else if (word[1] == 'B' && s->now && number == s->now->number)
                 command_stdin_is_open(s->now);
 }
 

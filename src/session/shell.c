@@ -132,7 +132,16 @@ static void put_words(struct buf *b, const char *text) {
 }
 
 static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        buf_printf(b, "\n%s '\\0\\001R%lu %%s\\0' \"$?\"\n", kind->print, number);
+        char digits[24], *at = digits + sizeof(digits);
+
+        do /* this, and what it is called by, is gone through for every builtin: printf takes as long as all of it */
+                *--at = (char) ('0' + number % 10);
+        while (number /= 10);
+        buf_puts(b, "\n");
+        buf_puts(b, kind->print);
+        buf_puts(b, " '\\0\\001R");
+        buf_put(b, at, (size_t) (digits + sizeof(digits) - at));
+        buf_puts(b, " %s\\0' \"$?\"\n");
 }
 
 void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,

@@ -8,6 +8,7 @@
 
 #include "../base/io.h"
 #include "../base/buf.h"
+#include "../base/macro.h"
 #include "memfd.h"
 
 static int warden_gone(struct hutch_error *err) {
@@ -18,8 +19,8 @@ static int warden_gone(struct hutch_error *err) {
 #define FDS_MOST 8
 
 /* Sends a request, with a socket of its own to be answered on, whose other end is the caller's. */
-static int ask(int warden, const void *request, size_t size, const int *fds, size_t n_fds, int *ret,
-               struct hutch_error *err) {
+static int ask_parts(int warden, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds, int *ret,
+                     struct hutch_error *err) {
         int ends[2], all[FDS_MOST] = {-1}, r;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -27,7 +28,7 @@ static int ask(int warden, const void *request, size_t size, const int *fds, siz
         all[0] = ends[1];
         for (size_t i = 0; i < n_fds; i++)
                 all[i + 1] = fds[i];
-        r = message_send(warden, request, size, all, n_fds + 1);
+        r = message_send_parts(warden, parts, n_parts, all, n_fds + 1);
         close(ends[1]);
         if (r < 0) {
                 close(ends[0]);
@@ -35,6 +36,13 @@ static int ask(int warden, const void *request, size_t size, const int *fds, siz
         }
         *ret = ends[0];
         return 0;
+}
+
+static int ask(int warden, const void *request, size_t size, const int *fds, size_t n_fds, int *ret,
+               struct hutch_error *err) {
+        struct iovec whole = {(void *) request, size};
+
+        return ask_parts(warden, &whole, 1, fds, n_fds, ret, err);
 }
 
 /* What a box is made of: the folder of its layers goes into the request, the plan beside it. */
@@ -91,7 +99,8 @@ int warden_client_start(int warden, const struct client_run *run, int *ret, stru
 }
 
 int warden_client_wait(int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err) {
-        _cleanup_(freep) uint8_t *message = malloc(WARDEN_MESSAGE_MOST);
+        _cleanup_(freep) uint8_t *made = run->room ? NULL : malloc(WARDEN_MESSAGE_MOST);
+        uint8_t *message = run->room ? run->room : made;
 
         if (!message)
                 return error_oom(err);
@@ -102,8 +111,11 @@ int warden_client_wait(int socket, const struct client_run *run, struct outcome 
                 if (n < (ssize_t) sizeof(reply))
                         return warden_gone(err);
                 memcpy(&reply, message, sizeof(reply));
-                if (reply == WARDEN_OUTCOME && n == sizeof(struct warden_outcome)) {
-                        memcpy(ret, message + offsetof(struct warden_outcome, outcome), sizeof(*ret));
+                if (reply == WARDEN_OUTCOME && (n == WARDEN_OUTCOME_LEAST || n == sizeof(struct warden_outcome))) {
+                        ret->error.code = HUTCH_OK;
+                        ret->notices[0] = 0;
+                        memcpy(ret, message + offsetof(struct warden_outcome, outcome),
+                               (size_t) n - offsetof(struct warden_outcome, outcome));
                         return 0;
                 }
                 if (reply != WARDEN_STDOUT && reply != WARDEN_STDERR)
@@ -189,22 +201,21 @@ int warden_client_open(int warden, const struct client_session *session, int *re
 
 int warden_client_command(int warden, int *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err) {
-        struct {
-                struct warden_command head;
-                char texts[WARDEN_INLINE_MOST];
-        } request;
+        struct warden_command head = {.request = WARDEN_COMMAND,
+                                      .session = session,
+                                      .apart = command->text_len + command->env_len > WARDEN_INLINE_MOST,
+                                      .timeout_ms = command->timeout_ms,
+                                      .output_cap = command->output_cap,
+                                      .text_len = command->text_len,
+                                      .env_len = command->env_len};
+        const struct iovec parts[] = {{&head, sizeof(head)},
+                                      {(void *) command->text, command->text_len},
+                                      {(void *) command->env, command->env_len}};
         _cleanup_(closep) int apart = -1, data = -1;
-        size_t size = command->text_len + command->env_len, n = 0;
+        size_t n_parts = head.apart ? 1 : ARRAY_SIZE(parts), n = 0;
         int fds[FDS_MOST], r;
 
-        request.head = (struct warden_command){.request = WARDEN_COMMAND,
-                                               .session = session,
-                                               .apart = size > sizeof(request.texts),
-                                               .timeout_ms = command->timeout_ms,
-                                               .output_cap = command->output_cap,
-                                               .text_len = command->text_len,
-                                               .env_len = command->env_len};
-        if (request.head.apart) {
+        if (head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};
 
                 buf_put(&texts, command->text, command->text_len);
@@ -214,18 +225,13 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
                         return error_set(err, HUTCH_E_SETUP_FAILED, apart, "cannot hand the command over: %s",
                                          errno_text(-apart));
                 fds[n++] = apart;
-                size = 0;
-        } else {
-                memcpy(request.texts, command->text, command->text_len);
-                if (command->env_len > 0)
-                        memcpy(request.texts + command->text_len, command->env, command->env_len);
         }
-        r = pass_streams(command->run.streams, request.head.modes, fds, &n, &data, err);
+        r = pass_streams(command->run.streams, head.modes, fds, &n, &data, err);
         if (r < 0)
                 return r;
         if (*line < 0)
-                return ask(warden, &request, sizeof(request.head) + size, fds, n, line, err);
-        return message_send(*line, &request, sizeof(request.head) + size, fds, n) < 0 ? warden_gone(err) : 0;
+                return ask_parts(warden, parts, n_parts, fds, n, line, err);
+        return message_send_parts(*line, parts, n_parts, fds, n) < 0 ? warden_gone(err) : 0;
 }
 
 void client_state_done(struct client_state *state) {

@@ -9,6 +9,7 @@ struct client_run {
         struct run_stream streams[3];
         void (*see)(void *user, int stream, const void *data, size_t len);
         void *see_user;
+        uint8_t *room; /* WARDEN_MESSAGE_MOST bytes to receive into; NULL: they are made and freed each time */
 };
 
 /* Sends the request; *ret is the run's own socket. */

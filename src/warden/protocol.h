@@ -81,10 +81,12 @@ struct warden_held {
         int32_t result; /* 0, or -errno: nothing is stopped */
 };
 
-struct warden_outcome {
+struct warden_outcome { /* one without error and notices ends before them */
         uint32_t reply;
         struct outcome outcome;
 };
+
+#define WARDEN_OUTCOME_LEAST (offsetof(struct warden_outcome, outcome) + offsetof(struct outcome, error))
 
 struct warden_probes {
         uint32_t reply;

@@ -50,6 +50,7 @@ struct caller { /* who has commands run, one at a time */
         void *stdin_data;
         size_t stdin_len;
         struct warden_outcome reply;
+        size_t reply_len;
 };
 
 struct sessions {
@@ -109,6 +110,14 @@ static void later(struct sessions *all) {
         timer_set(all->loop, &all->tidy, 0);
 }
 
+static void set_reply(struct caller *c, const struct outcome *outcome) {
+        bool whole = outcome->error.code != HUTCH_OK || outcome->notices[0];
+
+        c->reply.reply = WARDEN_OUTCOME;
+        c->reply_len = whole ? sizeof(c->reply) : WARDEN_OUTCOME_LEAST;
+        memcpy(&c->reply.outcome, outcome, whole ? sizeof(*outcome) : offsetof(struct outcome, error));
+}
+
 /* A session that goes takes its commands along. */
 static void close_callers(struct served *v) {
         struct outcome closed = {.exit_code = 125};
@@ -116,7 +125,7 @@ static void close_callers(struct served *v) {
         error_set(&closed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
         for (struct caller *c = v->all->callers; c; c = c->next)
                 if (c->served == v && c->busy && !c->done) {
-                        c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = closed};
+                        set_reply(c, &closed);
                         c->command = NULL;
                         c->done = true;
                 }
@@ -124,7 +133,7 @@ static void close_callers(struct served *v) {
 
 /* False: there is no room yet for the reply. */
 static bool tell_outcome(struct caller *c) {
-        if (message_send(c->socket, &c->reply, sizeof(c->reply), NULL, 0) != -EAGAIN || !c->on_socket)
+        if (message_send(c->socket, &c->reply, c->reply_len, NULL, 0) != -EAGAIN || !c->on_socket)
                 return true;
         c->full = true;
         return watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP | EPOLLOUT) < 0;
@@ -252,7 +261,7 @@ static struct served *find(struct sessions *all, uint32_t id, int socket) {
 static void on_done(void *user, const struct outcome *outcome) {
         struct caller *c = user;
 
-        c->reply = (struct warden_outcome){.reply = WARDEN_OUTCOME, .outcome = *outcome};
+        set_reply(c, outcome);
         c->command = NULL;
         c->done = true;
         c->told = tell_outcome(c); /* at once: what is cleaned up after a run keeps nobody waiting */

@@ -18,6 +18,21 @@ static void test_puts(void **state _unused_) {
         assert_int_equal(b.len, 0);
 }
 
+/* Printed into what room there is, and into more where it does not suffice: every length around it. */
+static void test_printf(void **state _unused_) {
+        for (int before = 0; before < 300; before += 37)
+                for (int n = 0; n < 600; n++) {
+                        _cleanup_(buf_done) struct buf b = {0}, model = {0};
+
+                        for (int i = 0; i < before + n; i++)
+                                buf_puts(&model, i < before ? "b" : " ");
+                        buf_put(&b, model.data, (size_t) before);
+                        buf_printf(&b, "%*s", n, "");
+                        assert_int_equal(b.len, before + n);
+                        assert_memory_equal(b.data, model.data, model.len);
+                }
+}
+
 static void test_empty(void **state _unused_) {
         struct buf b = {0};
         _cleanup_(freep) char *s = buf_take_string(&b);
@@ -79,6 +94,7 @@ int main(void) {
         static const size_t overflows = SIZE_MAX, doubles = SIZE_MAX / 2 + 2;
 
         unit_add("put, puts, printf", test_puts, NULL);
+        unit_add("printf of every length", test_printf, NULL);
         unit_add("an empty buffer", test_empty, NULL);
         unit_add("growth", test_growth, NULL);
         unit_add("reserve", test_reserve, NULL);
