@@ -222,8 +222,8 @@ static void _noreturn_ end_now(struct life *l) {
         finish(l, status);
 }
 
-/* One shell at a time; fds are its stdin and its answers' pipe. */
-static void start_shell(struct life *l, int answers_as, int fds[2]) {
+/* One shell at a time; fds are its stdin, its answers' pipe and its outputs. */
+static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         struct init_message message = {.event = INIT_SHELL};
         _cleanup_(closep) int pidfd = -1;
         struct hutch_error err = {0};
@@ -234,11 +234,12 @@ static void start_shell(struct life *l, int answers_as, int fds[2]) {
         l->in->streams[0] = fds[0];
         l->in->answers = fds[1];
         l->in->answers_as = answers_as;
+        memcpy(l->in->outputs, fds + 2, sizeof(l->in->outputs));
         if (init_start_target(l->in, l->landlock, -1, &l->target, &status, &err) < 0) {
                 error_stage(&err, "exec");
                 fail(l->in, &err, status);
         }
-        l->in->streams[0] = l->in->answers = -1;
+        l->in->streams[0] = l->in->answers = l->in->outputs[0] = l->in->outputs[1] = -1;
         pidfd = sys_pidfd_open(l->target);
         message_send(l->in->control, &message, sizeof(message), &pidfd, pidfd < 0 ? 0 : 1);
 }
@@ -278,7 +279,7 @@ static void start_attached(struct life *l, int answers_as, int answers) {
                 message_send(l->in->control, &message, sizeof(message), &master, 1);
 }
 
-static void obey(struct life *l, const struct warden_message *message, int fds[2]) {
+static void obey(struct life *l, const struct warden_message *message, int fds[ORDER_FDS]) {
         const struct plan *plan = l->in->plan;
         pid_t target = l->target;
 
@@ -332,8 +333,8 @@ static void obey(struct life *l, const struct warden_message *message, int fds[2
 
 static void take_order(struct life *l) {
         struct warden_message message;
-        int fds[2] = {-1, -1};
-        ssize_t n = message_receive(l->in->control, &message, sizeof(message), fds, 2, MSG_DONTWAIT);
+        int fds[ORDER_FDS] = {-1, -1, -1, -1};
+        ssize_t n = message_receive(l->in->control, &message, sizeof(message), fds, ORDER_FDS, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
                 return;
@@ -342,8 +343,8 @@ static void take_order(struct life *l) {
                 _exit(125);
         }
         obey(l, &message, fds);
-        closep(&fds[0]);
-        closep(&fds[1]);
+        for (int i = 0; i < ORDER_FDS; i++)
+                closep(&fds[i]);
 }
 
 static void reap(struct life *l) {

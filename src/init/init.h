@@ -17,6 +17,7 @@ struct init_input {
         const char *layers;      /* the folder of the box's layers */
         int streams[3];          /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
         int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
+        int outputs[2];          /* and two that come right before it; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
         bool leads;                  /* the target is to lead a session of its own at its terminal */
@@ -54,6 +55,8 @@ struct init_message {
         struct hutch_error error;
 };
 
+#define ORDER_FDS 4 /* that an order comes with, at most */
+
 /* What the warden tells init. */
 enum warden_order {
         ORDER_GO,         /* ids are mapped, the control group is joined */
@@ -61,7 +64,8 @@ enum warden_order {
         ORDER_SIGNAL_ALL, /* everything in the box gets it */
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
         ORDER_END,        /* kill everything and account for it */
-        ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
+        ORDER_SHELL,      /* start a session's shell; with its stdin, its answers' pipe, which becomes fd .value, and
+                             maybe two to come right before that */
         ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
         ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */

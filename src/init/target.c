@@ -38,6 +38,9 @@ static int put_streams(const struct init_input *in, int terminal) {
         }
         if (in->answers >= 0 && dup2(in->answers, in->answers_as) < 0)
                 return -errno;
+        for (int i = 0; i < 2; i++)
+                if (in->outputs[i] >= 0 && dup2(in->outputs[i], in->answers_as - 2 + i) < 0)
+                        return -errno;
         return 0;
 }
 

@@ -64,6 +64,7 @@ static int hand_over(const struct launch_input *in, const int *mounts, struct la
                                            .layers = in->layers,
                                            .streams = {in->streams[0], in->streams[1], in->streams[2]},
                                            .answers = -1,
+                                           .outputs = {-1, -1},
                                            .modes = in->modes,
                                            .size = in->size,
                                            .foreground = in->foreground,

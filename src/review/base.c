@@ -91,17 +91,20 @@ static void put_stamp(struct buf *b, const struct base_stamp *s) {
         buf_put(b, "", 1);
 }
 
+/* Several callers of one session may be at it at the same time. */
 static int write_record(int layer, const struct buf *b) {
-        _cleanup_(closep) int fd =
-                openat(layer, "base.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        _cleanup_(closep) int fd = -1;
+        char name[64];
         int r;
 
-        if (fd < 0)
-                return -errno;
-        r = write_all(fd, b->data, b->len);
+        snprintf(name, sizeof(name), BASE_NEW ".%d", (int) gettid());
+        fd = openat(layer, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        r = fd < 0 ? -errno : write_all(fd, b->data, b->len);
+        if (r >= 0 && renameat(layer, name, layer, "base") < 0)
+                r = -errno;
         if (r < 0)
-                return r;
-        return renameat(layer, "base.new", layer, "base") < 0 ? -errno : 0;
+                (void) unlinkat(layer, name, 0);
+        return r;
 }
 
 int base_forget(int layer, const struct base *base, const struct change_list *kept, struct hutch_error *err) {

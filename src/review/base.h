@@ -14,6 +14,8 @@
 #include "review.h"
 #include "view.h"
 
+#define BASE_NEW "base.new" /* with more behind it: a record that is not whole yet */
+
 struct base_stamp {
         char *path;
         bool exists; /* false: the host had nothing there */

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "../base/io.h"
+#include "base.h"
 #include "tree.h"
 
 #define FILE_NAME "apply"
@@ -36,7 +37,7 @@ static int recover(struct journal *journal, const struct review_pair *pair, stru
         int r = read_whole_file(journal->layer, FILE_NAME, MOST, &data, &len);
 
         (void) unlinkat(journal->layer, FILE_NAME ".new", 0);
-        (void) unlinkat(journal->layer, "base.new", 0);
+        sweep_folder(journal->layer, "", BASE_NEW);
         if (r == -ENOENT)
                 return 0;
         if (r < 0)

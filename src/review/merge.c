@@ -77,7 +77,8 @@ static int gather(struct level *l) {
                         return r < 0 ? r : -ENOMEM;
                 }
                 l->names = grown;
-                memcpy(l->names + n, list.names, list.n * sizeof(char *));
+                if (list.n > 0)
+                        memcpy(l->names + n, list.names, list.n * sizeof(char *));
                 n += list.n;
                 l->names[n] = NULL;
                 free(list.names);

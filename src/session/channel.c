@@ -93,37 +93,37 @@ void channel_remove_pair(struct channel *c, unsigned pair) {
         }
 }
 
-/* A new one, whoever still holds the old. */
-static int open_named(struct channel *c, const char *name, int flags, int *ret) {
+/* A new one, whoever still holds the old, with both ends; who writes may be made to wait. */
+static int open_named(struct channel *c, const char *name, int flags, int *ret_read, int *ret_write) {
+        _cleanup_(closep) int reader = -1, writer = -1;
         int r;
 
         if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
                 return -errno;
         r = make_fifo(c, name);
-        return r < 0 ? r : open_fifo(c, name, flags, ret);
-}
-
-int channel_open_streams(struct channel *c, int fds[2]) {
-        int r = open_named(c, "out", O_RDONLY, &fds[0]);
-
-        return r < 0 ? r : open_named(c, "err", O_RDONLY, &fds[1]);
-}
-
-/* As its reader could write there it never ends, which would have to be looked at again and again: a program that takes
- * the shell's place lets go of it. */
-int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
-        _cleanup_(closep) int reader = -1, writer = -1;
-        int r = open_named(c, "answers", O_RDWR, &reader);
-
         if (r >= 0)
-                r = open_fifo(c, "answers", O_WRONLY, &writer);
-        if (r >= 0 && fcntl(writer, F_SETFL, 0) < 0) /* the shell may be made to wait */
+                r = open_fifo(c, name, flags, &reader);
+        if (r >= 0)
+                r = open_fifo(c, name, O_WRONLY, &writer);
+        if (r >= 0 && fcntl(writer, F_SETFL, 0) < 0)
                 r = -errno;
         if (r < 0)
                 return r;
         *ret_read = take_fd(&reader);
         *ret_write = take_fd(&writer);
         return 0;
+}
+
+int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]) {
+        int r = open_named(c, "out", O_RDONLY, &ret_read[0], &ret_write[0]);
+
+        return r < 0 ? r : open_named(c, "err", O_RDONLY, &ret_read[1], &ret_write[1]);
+}
+
+/* As its reader could write there it never ends, which would have to be looked at again and again: a program that takes
+ * the shell's place lets go of it. */
+int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
+        return open_named(c, "answers", O_RDWR, ret_read, ret_write);
 }
 
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd) {

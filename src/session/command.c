@@ -20,6 +20,7 @@ static const struct {
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
 #define REVISIT_MS 50
+#define BEGIN_MOST_MS 5000
 #define ATTEND_MS 5 /* a program that takes longer is listened to while it runs */
 #define KILLS 60    /* a shell loop that starts jobs again and again is met between two of them */
 
@@ -37,8 +38,15 @@ static bool may_be_reading(struct command *c) {
         unsigned most = c->way == WAY_TEXT ? 5 : 1000;
         int unread = 0;
 
-        return c->pressure == 0 && c->patience < most && c->s->commands >= 0 &&
+        return c->pressure == 0 && c->patience++ < most && c->s->commands >= 0 &&
                ((ioctl(c->s->commands, FIONREAD, &unread) >= 0 && unread > 0) || session_shell_is_busy(c->s));
+}
+
+/* There is no shell, or one that reads its state, of which an interrupt would leave it a part. */
+static bool is_too_early(struct command *c) {
+        if (c->s->begins && ++c->early > BEGIN_MOST_MS)
+                c->s->begins = false; /* it never says so */
+        return c->pressure == 0 && (c->unsaid || c->s->begins);
 }
 
 static void on_press(void *data) {
@@ -47,8 +55,7 @@ static void on_press(void *data) {
 
         if (c->answered)
                 return;
-        if (may_be_reading(c)) {
-                c->patience++;
+        if (is_too_early(c) || may_be_reading(c)) {
                 timer_set(c->s->loop, &c->press, 1);
                 return;
         }
@@ -106,6 +113,8 @@ static void pump_done(void *data) {
 
         if (tap->c->answered)
                 timer_set(tap->c->s->loop, &tap->c->settle, 0);
+        else if (!tap->c->lent) /* its reader is gone: whoever writes there is to know */
+                closep(&tap->c->out[tap->stream - 1]);
 }
 
 int command_open_output(struct command *c, int stream) {
@@ -156,6 +165,7 @@ void command_attend(void *command) {
 
         if (r < 0) {
                 error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
+                c->outcome.exit_code = 125;
                 command_press(c, HUTCH_KILLED_CANCELLED);
         }
 }
@@ -224,17 +234,24 @@ static int say_run(struct command *c) {
         return c->unsaid ? 0 : r;
 }
 
-/* Plain words get the streams that the shell holds, unless somebody else does, too. */
+static bool is_captured(const struct command *c) {
+        return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE;
+}
+
+/* Plain words get the streams that the shell holds, unless somebody else does, too, or they are to end when their
+ * reader does. */
 static int give_streams(struct command *c) {
         struct session *s = c->s;
         int r = 0;
 
-        c->lent = c->way != WAY_TEXT && !s->shared;
+        c->lent = c->way != WAY_TEXT && !s->shared && is_captured(c);
         if (c->lent) {
                 c->pair = CHANNEL_NO_PAIR;
                 memcpy(c->out, s->streams, sizeof(c->out));
-        } else if (c->way != WAY_BUILTIN)
+        } else if (c->way != WAY_BUILTIN) {
                 r = channel_open_pair(&s->channel, &c->pair, c->out);
+                c->paired = r >= 0;
+        }
         if (r >= 0 && c->patient)
                 timer_set(s->loop, &c->attend, ATTEND_MS);
         else if (r >= 0 && c->way != WAY_BUILTIN)
@@ -271,10 +288,6 @@ void command_say_run(struct command *c) {
 
         if (r < 0 || say_run(c) < 0)
                 command_answer(c, 125);
-}
-
-static bool is_captured(const struct command *c) {
-        return c->in.streams[1].mode == HUTCH_STREAM_CAPTURE && c->in.streams[2].mode == HUTCH_STREAM_CAPTURE;
 }
 
 /* Plain words can be a line of their own. A builtin that reads nothing and starts nothing prints in front of the
@@ -370,11 +383,14 @@ void command_answer(struct command *c, int status) {
 static void clean_up(struct command *c) {
         struct session *s = c->s;
         unsigned long number = c->number;
-        bool program = c->lent && c->way == WAY_PROGRAM, text = c->way == WAY_TEXT;
+        /* Arithmetic of an assignment may start something. */
+        bool starts = c->lent && (c->way == WAY_PROGRAM || strchr(c->in.text, '=')), text = c->way == WAY_TEXT;
 
         command_give_back(c);
         command_free(c);
-        if (s->streams[0] >= 0 && (program || s->shared))
+        if (number == 0) /* it never began; another one may have the streams */
+                return;
+        if (s->streams[0] >= 0 && (starts || s->shared))
                 late_look(s, number);
         else if (text)
                 fetch_forget(s);
@@ -394,7 +410,7 @@ void command_finish(struct command *c) {
         o->reason = c->reason;
         for (int i = 1; i < 3; i++)
                 o->dropped[i] = budget_dropped(&c->budget, i);
-        if (c->out[0] >= 0 && !c->lent)
+        if (!c->lent && (c->paired || c->out[0] >= 0 || c->out[1] >= 0))
                 late_keep(s, c);
         if (s->notice[0])
                 outcome_note(o, s->notice);

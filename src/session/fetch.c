@@ -27,13 +27,17 @@ static void hand_out(struct command *c, int stream, const uint8_t *bytes, size_t
         }
 }
 
-static void fetch(struct command *c, int stream, int fd) {
+/* What was there when it was looked at, and no more: somebody may go on writing faster than it is read. */
+static void fetch(struct command *c, int stream, int fd, int left) {
         uint8_t bytes[FETCH_MOST];
         ssize_t n;
 
-        /* What is left would be the next one's. */
-        for (int most = FETCHES; most > 0 && (n = read(fd, bytes, sizeof(bytes))) > 0; most--)
+        for (; left > 0; left -= (int) n) {
+                n = read(fd, bytes, (size_t) left < sizeof(bytes) ? (size_t) left : sizeof(bytes));
+                if (n <= 0)
+                        return;
                 hand_out(c, stream, bytes, (size_t) n);
+        }
 }
 
 /* The names of folders have no end. What is too much to be sent at once, or for the cap, is a file's content. */
@@ -56,7 +60,7 @@ static int attend_printed(struct command *c) {
 
 void fetch_builtin(struct command *c) {
         struct session *s = c->s;
-        int r = 0;
+        int unread = 0, r = 0;
 
         if (s->printed.oom || s->printed.len > FETCH_MOST)
                 r = attend_printed(c);
@@ -66,8 +70,8 @@ void fetch_builtin(struct command *c) {
                 error_set(&c->outcome.error, HUTCH_E_IO, r, "cannot carry the output: %s", errno_text(-r));
                 c->outcome.exit_code = 125;
         }
-        if (c->words == WORDS_BUILTIN && !c->pumps[2])
-                fetch(c, 2, c->out[1]);
+        if (c->words == WORDS_BUILTIN && !c->pumps[2] && ioctl(c->out[1], FIONREAD, &unread) >= 0)
+                fetch(c, 2, c->out[1], unread);
         buf_done(&s->printed);
 }
 
@@ -82,8 +86,7 @@ void fetch_program(struct command *c) {
                 return;
         }
         for (int i = 0; i < 2; i++)
-                if (unread[i] > 0)
-                        fetch(c, i + 1, c->out[i]);
+                fetch(c, i + 1, c->out[i], unread[i]);
 }
 
 /* Other texts find these FIFOs, too, if they search for them. */

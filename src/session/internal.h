@@ -14,8 +14,8 @@ struct command { /* one run */
         struct session_command in; /* text and env are its own */
         unsigned long number;
         unsigned pair;
-        int out[2]; /* of the pair, beside the pumps' own */
-        bool lent;  /* they are the session's */
+        int out[2];        /* of the pair, beside the pumps' own */
+        bool paired, lent; /* lent: they are the session's */
         struct pump *pumps[3];
         struct tap {
                 struct command *c;
@@ -26,6 +26,7 @@ struct command { /* one run */
         struct budget budget;
         struct timer deadline, press, settle, revisit, attend;
         unsigned pressure;
+        unsigned early;    /* so often until the shell had begun */
         unsigned patience; /* so often was an interrupt put off until the shell had read its line */
         uint64_t began_us;
         uint64_t since; /* its jobs are not older than this; see struct warden_message */
@@ -61,13 +62,15 @@ struct session {
         struct run *box;
         struct channel channel;
         int commands, answers; /* to and from the shell, -1: there is none */
-        int streams[2];        /* stdout and stderr of plain words; the shell has the other ends */
+        int streams[2];        /* stdout and stderr of plain words */
+        int outputs[2];        /* their other ends, as the shell has them */
         struct late *shared;   /* somebody else has them, too */
         struct watch *on_answers;
         struct buf heard;
         size_t scanned;
         struct buf printed; /* by a builtin, whose answer is to come */
         bool shell_runs, opened, over;
+        bool begins;       /* the shell has yet to read its state */
         unsigned failures; /* shells in a row that said nothing */
         uint64_t shell_since_us;
         unsigned long numbers;

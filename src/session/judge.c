@@ -74,7 +74,7 @@ static bool is_trap(const char *line, size_t len) {
 }
 
 /* With these the shell prints something between lines, or ends there: in the middle of what is given as lines. */
-static const char *const between[] = {"auto_resume", "PROMPT_COMMAND", "MAILCHECK", "TMOUT"};
+static const char *const between[] = {"auto_resume", "PROMPT_COMMAND", "MAILCHECK", "TMOUT", "BASH_XTRACEFD"};
 
 /* What makes a line of its own mean something else than the same line in a file, or prints beside it, or lets nobody
  * hear of it. */

@@ -5,13 +5,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 #include "../base/macro.h"
 #include "../base/wire.h"
 
 #define LATE_MOST (256 * 1024)
-#define REST_READS 64 /* of 16 KiB: the largest pipe */
-#define LATES_MOST 64 /* each holds two descriptors of the warden, which are its other sessions', too */
+#define PIPE_LEAST 65536 /* what a pipe has if nobody says otherwise */
+#define REST_READS 64    /* of 16 KiB: the largest pipe */
+#define LATES_MOST 64    /* each holds two descriptors of the warden, which are its other sessions', too */
 
 static void keep_bytes(struct session *s, unsigned long number, int stream, const void *data, size_t len) {
         if (s->late.len + len > LATE_MOST) { /* the newest are worth more */
@@ -122,6 +124,10 @@ static void add(struct late *late) {
 void late_keep(struct session *s, struct command *c) {
         struct late *late;
 
+        if (c->out[0] < 0 || c->out[1] < 0) { /* its reader was gone, and who writes there may not have noticed */
+                channel_remove_pair(&s->channel, c->pair);
+                c->pair = CHANNEL_NO_PAIR;
+        }
         if (is_let_go(c)) {
                 give_back(s, c);
                 return;
@@ -150,6 +156,13 @@ static void take_rest(struct session *s, unsigned long number) {
                         keep_bytes(s, number, i + 1, chunk, (size_t) n);
 }
 
+static void close_streams(struct session *s) {
+        for (int i = 0; i < 2; i++) {
+                closep(&s->streams[i]);
+                closep(&s->outputs[i]);
+        }
+}
+
 static void share(struct session *s, unsigned long number) {
         int fds[] = {fcntl(s->streams[0], F_DUPFD_CLOEXEC, 3), fcntl(s->streams[1], F_DUPFD_CLOEXEC, 3)};
 
@@ -161,8 +174,17 @@ static void share(struct session *s, unsigned long number) {
         late_free(take_ptr(s->shared));
         closep(&fds[0]);
         closep(&fds[1]);
-        closep(&s->streams[0]); /* without them nothing is lent */
-        closep(&s->streams[1]);
+        close_streams(s); /* without them nothing is lent */
+}
+
+/* Whoever had them may have left them so that the next one fails: who writes shares that with all. */
+static void put_right(struct session *s) {
+        for (int i = 0; i < 2; i++) {
+                (void) fcntl(s->outputs[i], F_SETFL, 0);
+                (void) fchmod(s->outputs[i], 0600);
+                if (fcntl(s->outputs[i], F_GETPIPE_SZ) < PIPE_LEAST)
+                        (void) fcntl(s->outputs[i], F_SETPIPE_SZ, PIPE_LEAST);
+        }
 }
 
 /* That the shell holds them, too, nobody's letting go would show. They are lent again when nobody else is left. */
@@ -170,6 +192,7 @@ void late_look(struct session *s, unsigned long number) {
         if (session_is_alone(s)) {
                 take_rest(s, s->shared ? s->shared->number : number);
                 late_free(take_ptr(s->shared));
+                put_right(s);
         } else if (!s->shared)
                 share(s, number);
 }
@@ -177,11 +200,10 @@ void late_look(struct session *s, unsigned long number) {
 void late_hand_over(struct session *s) {
         struct command *c = s->now;
 
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
                 if (c && c->lent && c->out[i] == s->streams[i])
                         s->streams[i] = -1;
-                closep(&s->streams[i]);
-        }
+        close_streams(s);
         if (c)
                 c->lent = false;
         if (s->shared)

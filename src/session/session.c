@@ -54,6 +54,8 @@ static void hear(struct session *s, char *word, size_t len) {
                         buf_put(&s->printed, word, len);
         } else if (word[1] == 'D')
                 state_heard(s, word + 2, len - 2);
+        else if (word[1] == 'S')
+                s->begins = false;
         else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
                 s->failures = 0;
                 command_answer(s->now, *rest ? atoi(rest) & 255 : 125);
@@ -120,6 +122,7 @@ static void on_answers(void *data, uint32_t events _unused_) {
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
+        const bool bash = s->kind->is_bash;
         int a[2], r;
 
         if (pipe2(a, O_CLOEXEC) < 0)
@@ -130,19 +133,22 @@ static int start_shell(struct session *s) {
         r = channel_open_answers(&s->channel, &s->answers, &answers);
         if (r >= 0)
                 r = loop_watch(s->loop, s->answers, EPOLLIN, on_answers, s, &s->on_answers);
-        if (r >= 0 && s->kind->is_bash)
-                r = channel_open_streams(&s->channel, s->streams);
+        if (r >= 0 && bash)
+                r = channel_open_streams(&s->channel, s->streams, s->outputs);
         if (r >= 0)
-                r = run_order(s->box, ORDER_SHELL, s->kind->answers, (int[]){commands, answers}, 2);
+                r = run_order(s->box, ORDER_SHELL, s->kind->answers,
+                              (int[]){commands, answers, s->outputs[0], s->outputs[1]}, bash ? ORDER_FDS : 2);
         if (r < 0)
                 return r;
-        if (s->kind->is_bash)
+        if (bash)
                 shell_put_streams(&lines, s->kind);
         buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
                 buf_puts(&lines, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n");
         }
+        shell_put_ready(&lines, s->kind);
+        s->begins = true;
         s->n_told = 0;
         s->dirty = true;
         s->names_known = false;
@@ -158,7 +164,7 @@ static void forget_shell(struct session *s) {
         late_hand_over(s);
         processes_forget(s);
         s->heard.len = s->scanned = 0;
-        s->shell_runs = s->asking = false;
+        s->shell_runs = s->asking = s->begins = false;
         timer_clear(s->loop, &s->ask);
 }
 
@@ -457,6 +463,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
                               .answers = -1,
                               .stat = -1,
                               .streams = {-1, -1},
+                              .outputs = {-1, -1},
                               .children = {-1, -1},
                               .channel = {.dir = -1},
                               .attach_answers = -1};

@@ -30,7 +30,7 @@ static void put_away(struct buf *b, const struct shell_kind *kind) {
         buf_printf(b, " %d>&-", kind->answers);
 }
 
-#define NO_STDIN 195 /* of a bash; OUT and ERR are the FIFOs of that name */
+#define NO_STDIN 195 /* of a bash; then the FIFOs, as init put them */
 #define OUT 196
 #define ERR 197
 
@@ -38,12 +38,11 @@ static void put_away(struct buf *b, const struct shell_kind *kind) {
  * can be had. Whether all came out as they should is found by `__hutch_dump`. */
 void shell_put_streams(struct buf *b, const struct shell_kind *kind) {
         buf_printf(b,
-                   "exec >&%d\n"
-                   "exec 9</dev/null; { exec %d<&10; } 9<&-\n"
-                   "exec 9>" SHELL_CHANNEL "/out; { exec %d>&10; } 9>&-\n"
-                   "exec 9>" SHELL_CHANNEL "/err; { exec %d>&10; } 9>&-\n"
+                   "exec >&%d 9</dev/null; { exec %d<&10; } 9<&-\n"
+                   "{ exec 9>&10; } %d>&-; exec %d>&9\n"
+                   "{ exec 9>&10; } %d>&-; exec %d>&9\n"
                    "{ exec 9>&10; } %d>&-; exec %d>&9 9>&-\n",
-                   kind->answers, NO_STDIN, OUT, ERR, kind->answers, kind->answers);
+                   kind->answers, NO_STDIN, OUT, OUT, ERR, ERR, kind->answers, kind->answers);
 }
 
 static void put_outputs(struct buf *b, unsigned pair) {
@@ -166,7 +165,12 @@ void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned lo
                 buf_printf(b, " >&%d 2>&%d", OUT, ERR);
         else
                 put_outputs(b, pair);
+        put_away(b, kind); /* a script without #! is run by the same process */
         put_plain_answer(b, kind, number);
+}
+
+void shell_put_ready(struct buf *b, const struct shell_kind *kind) {
+        buf_printf(b, "%s '\\0\\001S\\0' >&%d\n", kind->print, kind->answers);
 }
 
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {

@@ -36,6 +36,9 @@ void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned lo
 void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
                        const char *text);
 
+/* The last of what a shell begins with: it says that it has done all that. */
+void shell_put_ready(struct buf *b, const struct shell_kind *kind);
+
 /* The answer alone, once more; a shell that gave it already gives it twice. */
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number);
 void shell_put_dump(struct buf *b, const struct shell_kind *kind);

@@ -279,6 +279,50 @@ static void others(void) {
         MUST(hutch_session_stop("mine", true, NULL, &tap_err));
 }
 
+/* One who waits and gives up takes nothing from the one who runs. */
+static void *give_up(void *data) {
+        hutch_error err;
+
+        usleep(2000);
+        hutch_box_cancel(data, &err);
+        return data;
+}
+
+static void *print(void *data) {
+        return run_for(data, "./print", 10000);
+}
+
+static void queue(void) {
+        hutch_box *box = open_named("queue", HUTCH_WORKSPACE_COW, 0), *other = NULL;
+        pthread_t printer, canceller;
+        hutch_result *r;
+        void *printed;
+
+        hutch_result_free(run_for(box,
+                                  "printf '#!/bin/bash\\nfor ((i = 0; i < 3000; i++)); do echo $i; done\\n' >print; "
+                                  "chmod +x print",
+                                  5000));
+        MUST(hutch_box_attach("queue", &other, &tap_err));
+        usleep(50000);
+        for (int i = 0; i < 5; i++) {
+                pthread_create(&printer, NULL, print, box);
+                for (int k = 0; k < 5; k++) {
+                        usleep(1000);
+                        pthread_create(&canceller, NULL, give_up, other);
+                        hutch_result_free(run_for(other, ":", 5000));
+                        pthread_join(canceller, NULL);
+                }
+                pthread_join(printer, &printed);
+                r = printed;
+                ok(r->exit_code == 0 && r->output_len[1] == 13890, "others give up meanwhile: status %d, %zu bytes%s",
+                   r->exit_code, r->output_len[1], r->error.message);
+                hutch_result_free(r);
+        }
+        hutch_box_close(other);
+        hutch_box_close(box);
+        MUST(hutch_session_stop("queue", true, NULL, &tap_err));
+}
+
 int main(void) {
         char path[64];
         FILE *f;
@@ -298,6 +342,7 @@ int main(void) {
         deaths();
         races();
         others();
+        queue();
         unlink(path);
         rmdir(dir);
         return done_testing();

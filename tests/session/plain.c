@@ -211,7 +211,7 @@ static void remains(hutch_context *context) {
                                       "chmod +x leave end";
         static const char *const words[] = {"./leave", "./end"}, *const others[] = {"/bin/echo", "echo", "cd",
                                                                                     "/bin/echo #"};
-        static const char where[] = "readlink /proc/self/fd/1", own[] = "/dev/hutch/out\n";
+        static const char where[] = "readlink /proc/self/fd/1", own[] = "/out\n";
 
         for (size_t i = 0; i < 2; i++) {
                 hutch_result *r;
@@ -240,6 +240,81 @@ static void remains(hutch_context *context) {
                 free(state);
                 hutch_box_close(box);
         }
+}
+
+/* What one program does to its streams is not for the next: they are the same to both. */
+static void marred(hutch_context *context) {
+        static const char script[] =
+                "cd /tmp; printf '#!/usr/bin/perl\\nuse Fcntl; fcntl(STDOUT, F_SETFL, O_NONBLOCK | 040000);"
+                "fcntl(STDOUT, 1031, 4096); chmod 0, q(/proc/self/fd/1);\\n' >mar; chmod +x mar";
+        hutch_result *r;
+
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, script, 5000));
+        for (int i = 0; i < 2; i++) {
+                r = run_for(box, "./mar", 5000);
+                ok(r->exit_code == 0, "a program that mars its stdout: status %d, '%s'", r->exit_code, r->output[2]);
+                hutch_result_free(r);
+                r = run_for(box, "seq 1 400000", 5000);
+                ok(r->exit_code == 0 && r->output_len[1] == 2688895, "the next one: %zu bytes, status %d",
+                   r->output_len[1], r->exit_code);
+                hutch_result_free(r);
+                r = run_for(box, "stat -Lc %a /proc/self/fd/1", 5000);
+                is(r->output[1], "600\n", "and its mode");
+                hutch_result_free(r);
+        }
+        hutch_box_close(box);
+}
+
+/* The arithmetic of an assignment leaves somebody behind. */
+static void computed(hutch_context *context) {
+        static const char text[] =
+                "declare -i x; declare -a a; y='a[$( (sleep 0.2; echo LATE >&2) >/dev/null & echo 0)]'";
+
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, text, 5000));
+        usleep(30000);
+        hutch_result_free(run_for(box, "x=y", 5000));
+        usleep(300000);
+        for (int i = 0; i < 3; i++) {
+                static const char *const words[] = {"/bin/echo a", "cd /tmp", "/bin/echo b"};
+                hutch_result *r = run_for(box, words[i], 5000);
+
+                is(r->output[2], "", "an assignment's job: nothing of it in another run");
+                hutch_result_free(r);
+        }
+        hutch_box_close(box);
+}
+
+/* A shell that comes back is cancelled while it reads its state. */
+static void *cancel_once(void *data) {
+        hutch_error err;
+
+        usleep(*(useconds_t *) data);
+        hutch_box_cancel(box, &err);
+        return data;
+}
+
+static void halved(hutch_context *context) {
+        unsigned lost = 0;
+
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "for i in {1..3000}; do eval \"f$i() { :; }\"; done; cd /tmp", 5000));
+        usleep(200000);
+        for (useconds_t delay = 1000; delay < 120000; delay += 9000) {
+                hutch_result *r;
+                pthread_t thread;
+
+                hutch_result_free(run_for(box, "kill -9 $$", 5000));
+                pthread_create(&thread, NULL, cancel_once, &delay);
+                hutch_result_free(run_for(box, ":; sleep 0.2", 5000));
+                pthread_join(thread, NULL);
+                r = run_for(box, "pwd; declare -F | grep -c ' f[0-9]'", 5000);
+                lost += strcmp(r->output[1], "/tmp\n3000\n") != 0;
+                hutch_result_free(r);
+        }
+        ok(lost == 0, "a shell that is cancelled while it reads its state: %u of 14 lost something", lost);
+        hutch_box_close(box);
 }
 
 /* A trap that ran between two runs left a job, which prints for ever where builtins do. */
@@ -330,6 +405,9 @@ int main(void) {
         tails(context);
         ended(context);
         remains(context);
+        marred(context);
+        computed(context);
+        halved(context);
         left_behind(context);
         idle(context);
         hutch_context_free(context);

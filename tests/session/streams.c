@@ -310,6 +310,31 @@ static void streaming(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* Whoever reads what is printed goes away: the run ends, as in a pipe of a shell. */
+static void nobody_reads(hutch_context *context) {
+        static const char *const texts[] = {"yes", "yes #", "seq 1 1000000; echo $? >&2"};
+        hutch_box *box = open_session(context, NULL);
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+                hutch_request request = {.struct_size = sizeof(request), .command = texts[i], .timeout_ms = 5000};
+                hutch_result *r;
+                int ends[2];
+
+                MUST(pipe(ends));
+                close(ends[0]);
+                request.streams[1] = HUTCH_STREAM_FD;
+                request.fds[1] = ends[1];
+                r = run_request(box, &request);
+                close(ends[1]);
+                ok(!r->killed && (i == 2 ? !strcmp(r->output[2], "141\n") : r->exit_code == 141),
+                   "'%s' that nobody reads: status %d", texts[i], r->exit_code);
+                hutch_result_free(r);
+                ok(in_step(box), "'%s' that nobody reads: in step", texts[i]);
+        }
+        says(box, "/bin/echo a", "a\n", "afterwards it is read again");
+        hutch_box_close(box);
+}
+
 static void background(hutch_context *context) {
         hutch_box *box = open_session(context, NULL);
         char *state = NULL;
@@ -397,6 +422,7 @@ int main(void) {
         parts_of_a_run(context);
         plain_builtins(context);
         streaming(context);
+        nobody_reads(context);
         background(context);
         server(context);
         state(context);

@@ -260,12 +260,12 @@ static void test_words(void **state _unused_) {
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
         unit_same("lines", text,
-                  " ls -l <&195 >/dev/hutch/3.1 2>/dev/hutch/3.2\n"
+                  " ls -l <&195 >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
                   "\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
         shell_put_program(&lent, shell_kind_of("/bin/bash"), 7, CHANNEL_NO_PAIR, "ls -l");
         text = taken(&lent);
-        unit_same("lines", text, " ls -l <&195 >&196 2>&197\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        unit_same("lines", text, " ls -l <&195 >&196 2>&197 198>&-\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
         free(text);
 }
 
