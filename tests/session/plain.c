@@ -286,37 +286,6 @@ static void computed(hutch_context *context) {
         hutch_box_close(box);
 }
 
-/* A shell that comes back is cancelled while it reads its state. */
-static void *cancel_once(void *data) {
-        hutch_error err;
-
-        usleep(*(useconds_t *) data);
-        hutch_box_cancel(box, &err);
-        return data;
-}
-
-static void halved(hutch_context *context) {
-        unsigned lost = 0;
-
-        box = open_session(context, "/bin/bash");
-        hutch_result_free(run_for(box, "for i in {1..3000}; do eval \"f$i() { :; }\"; done; cd /tmp", 5000));
-        usleep(200000);
-        for (useconds_t delay = 1000; delay < 120000; delay += 9000) {
-                hutch_result *r;
-                pthread_t thread;
-
-                hutch_result_free(run_for(box, "kill -9 $$", 5000));
-                pthread_create(&thread, NULL, cancel_once, &delay);
-                hutch_result_free(run_for(box, ":; sleep 0.2", 5000));
-                pthread_join(thread, NULL);
-                r = run_for(box, "pwd; declare -F | grep -c ' f[0-9]'", 5000);
-                lost += strcmp(r->output[1], "/tmp\n3000\n") != 0;
-                hutch_result_free(r);
-        }
-        ok(lost == 0, "a shell that is cancelled while it reads its state: %u of 14 lost something", lost);
-        hutch_box_close(box);
-}
-
 /* A trap that ran between two runs left a job, which prints for ever where builtins do. */
 static void left_behind(hutch_context *context) {
         unsigned wrong = 0;
@@ -407,7 +376,6 @@ int main(void) {
         remains(context);
         marred(context);
         computed(context);
-        halved(context);
         left_behind(context);
         idle(context);
         hutch_context_free(context);
