@@ -280,13 +280,15 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         _cleanup_(plan_freep) struct plan *made = NULL;
         struct plan *plan;
         struct hutch_request known;
-        struct hutch_error local = {0};
-        struct outcome outcome = {0};
+        struct hutch_error local; /* this and what follows is most of what a short run writes */
+        struct outcome outcome;
         struct buf output[3] = {0};
         _cleanup_(tracking_done) struct tracking tracking = {0};
         struct tracked tracked = {0};
         int r;
 
+        local.code = HUTCH_OK;
+        outcome_clear(&outcome);
         request_read(request, &known);
         box_enter(box);
         pthread_mutex_lock(&box->queue);

@@ -44,14 +44,15 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
         if (!r)
                 return -ENOMEM;
         *ret = &r->public;
-        r->public = (struct hutch_result){.exit_code = outcome->exit_code,
-                                          .signal = outcome->signal,
-                                          .killed = outcome->reason != HUTCH_NOT_KILLED,
-                                          .kill_reason = outcome->reason,
-                                          .duration_ms = outcome->duration_ms,
-                                          .cpu_ms = outcome->cpu_ms,
-                                          .peak_memory_bytes = outcome->peak_memory,
-                                          .error = outcome->error};
+        r->public.exit_code = outcome->exit_code;
+        r->public.signal = outcome->signal;
+        r->public.killed = outcome->reason != HUTCH_NOT_KILLED;
+        r->public.kill_reason = outcome->reason;
+        r->public.duration_ms = outcome->duration_ms;
+        r->public.cpu_ms = outcome->cpu_ms;
+        r->public.peak_memory_bytes = outcome->peak_memory;
+        if (outcome->error.code != HUTCH_OK)
+                r->public.error = outcome->error;
         failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
         if (failed >= 0 && plan)
                 failed = add_waits(plan, outcome, &r->notices);

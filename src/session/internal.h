@@ -38,7 +38,7 @@ struct command { /* one run */
         enum words words;
         enum way { WAY_TEXT, WAY_BUILTIN, WAY_PROGRAM } way; /* how the shell gets it */
         bool patient;                                        /* it is listened to when it takes long, or at its end */
-        struct outcome outcome;
+        struct outcome outcome;                              /* the last: its texts are not cleared */
 };
 
 struct late { /* a pair of FIFOs that a background job of an earlier run holds */

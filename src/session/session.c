@@ -389,9 +389,11 @@ int session_run(struct session *s, const struct session_command *command, struct
         if (memchr(command->text, 0, command->len))
                 return error_set(err, HUTCH_E_USAGE, EINVAL,
                                  "the command's text holds a NUL byte: no shell can read it");
-        c = calloc(1, sizeof(*c));
+        c = malloc(sizeof(*c));
         if (!c)
                 return error_oom(err);
+        memset(c, 0, offsetof(struct command, outcome));
+        outcome_clear(&c->outcome);
         c->s = s;
         c->in = *command;
         c->in.text = strndup(command->text, command->len);

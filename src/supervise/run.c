@@ -92,6 +92,13 @@ void run_check_over(struct run *run) {
                 run->in.done(run->in.user, run);
 }
 
+void outcome_clear(struct outcome *o) {
+        memset(o, 0, offsetof(struct outcome, error));
+        o->error.code = HUTCH_OK;
+        o->error.errnum = 0;
+        o->error.stage[0] = o->error.message[0] = o->notices[0] = 0;
+}
+
 void outcome_note(struct outcome *o, const char *text) {
         size_t used = strlen(o->notices), more = strlen(text);
 

@@ -22,6 +22,7 @@ struct outcome { /* the result before it becomes a hutch_result */
         char notices[1024]; /* one a line */
 };
 
+void outcome_clear(struct outcome *o);                  /* as a new one, without a touch to the room for texts */
 void outcome_note(struct outcome *o, const char *text); /* what does not fit is left out */
 
 struct run_stream {

@@ -112,8 +112,7 @@ int warden_client_wait(int socket, const struct client_run *run, struct outcome 
                         return warden_gone(err);
                 memcpy(&reply, message, sizeof(reply));
                 if (reply == WARDEN_OUTCOME && (n == WARDEN_OUTCOME_LEAST || n == sizeof(struct warden_outcome))) {
-                        ret->error.code = HUTCH_OK;
-                        ret->notices[0] = 0;
+                        outcome_clear(ret);
                         memcpy(ret, message + offsetof(struct warden_outcome, outcome),
                                (size_t) n - offsetof(struct warden_outcome, outcome));
                         return 0;
