@@ -442,5 +442,6 @@ void command_free(struct command *c) {
         budget_done(&c->budget);
         free((char *) c->in.text);
         free((char *) c->in.env);
-        free(c);
+        free(c->s->spare);
+        c->s->spare = c;
 }

@@ -389,7 +389,7 @@ int session_run(struct session *s, const struct session_command *command, struct
         if (memchr(command->text, 0, command->len))
                 return error_set(err, HUTCH_E_USAGE, EINVAL,
                                  "the command's text holds a NUL byte: no shell can read it");
-        c = malloc(sizeof(*c));
+        c = s->spare ? take_ptr(s->spare) : malloc(sizeof(*c));
         if (!c)
                 return error_oom(err);
         memset(c, 0, offsetof(struct command, outcome));
@@ -503,6 +503,7 @@ void session_free(struct session *s) {
                 command_free(s->queue);
                 s->queue = next;
         }
+        free(s->spare);
         attach_free(s);
         late_free_all(s);
         channel_done(&s->channel);
