@@ -138,9 +138,9 @@ static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsig
         while (number /= 10);
         buf_puts(b, "\n");
         buf_puts(b, kind->print);
-        buf_puts(b, " '\\0\\001R");
+        buf_puts(b, " \"\\0\\001R");
         buf_put(b, at, (size_t) (digits + sizeof(digits) - at));
-        buf_puts(b, " %s\\0' \"$?\"\n");
+        buf_puts(b, " $?\\0\"\n");
 }
 
 void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,

@@ -251,21 +251,21 @@ static void test_words(void **state _unused_) {
 
         shell_put_builtin(&builtin, shell_kind_of("/bin/bash"), 7, "echo a\n\n", false);
         text = taken(&builtin);
-        unit_same("lines", text, " echo a\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        unit_same("lines", text, " echo a\n\\builtin printf \"\\0\\001R7 $?\\0\"\n");
         free(text);
         shell_put_builtin(&assignment, shell_kind_of("/bin/bash"), 7, "a=1", true);
         text = taken(&assignment);
-        unit_same("lines", text, " { a=1; } 2>&197\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        unit_same("lines", text, " { a=1; } 2>&197\n\\builtin printf \"\\0\\001R7 $?\\0\"\n");
         free(text);
         shell_put_program(&program, shell_kind_of("/bin/bash"), 7, 3, "ls -l");
         text = taken(&program);
         unit_same("lines", text,
                   " ls -l <&195 >/dev/hutch/3.1 2>/dev/hutch/3.2 198>&-\n"
-                  "\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+                  "\\builtin printf \"\\0\\001R7 $?\\0\"\n");
         free(text);
         shell_put_program(&lent, shell_kind_of("/bin/bash"), 7, CHANNEL_NO_PAIR, "ls -l");
         text = taken(&lent);
-        unit_same("lines", text, " ls -l <&195 >&196 2>&197 198>&-\n\\builtin printf '\\0\\001R7 %s\\0' \"$?\"\n");
+        unit_same("lines", text, " ls -l <&195 >&196 2>&197 198>&-\n\\builtin printf \"\\0\\001R7 $?\\0\"\n");
         free(text);
 }
 
