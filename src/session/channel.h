@@ -23,9 +23,10 @@ void channel_done(struct channel *c);
 /* A file of that name with this content. */
 int channel_put(struct channel *c, const char *name, const void *data, size_t len);
 
+#define CHANNEL_NO_PAIR UINT_MAX /* of FIFOs that have no number; to return it means nothing */
+
 /* A pair of FIFOs, and their reading ends: stdout and stderr of the pair's number. The ends are always new: one that
  * had a writer once says from then on that there is none, until the next one comes. */
-#define CHANNEL_NO_PAIR UINT_MAX /* of a FIFO that has no number; to return it means nothing */
 int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */

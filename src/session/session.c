@@ -45,7 +45,8 @@ void session_put_guard(struct session *s, struct buf *lines) {
 /* ---- answers ---- */
 
 static void hear(struct session *s, char *word, size_t len) {
-        char *rest = word;
+        char *rest = word, *end;
+        long status;
         unsigned long number = word[0] == SHELL_MARK && len > 1 ? strtoul(word + 2, &rest, 10) : 0;
 
         if (word[0] != SHELL_MARK) {
@@ -58,7 +59,8 @@ static void hear(struct session *s, char *word, size_t len) {
                 s->begins = false;
         else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
                 s->failures = 0;
-                command_answer(s->now, *rest ? atoi(rest) & 255 : 125);
+                status = strtol(rest, &end, 10);
+                command_answer(s->now, end == rest ? 125 : (int) (status & 255));
         } else if (word[1] == 'B' && s->now && number == s->now->number)
                 command_stdin_is_open(s->now);
 }
