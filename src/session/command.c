@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -107,13 +108,20 @@ static void settle(void *data) {
                 command_finish(c);
 }
 
+static bool is_written(int fifo) {
+        struct pollfd end = {.fd = fifo, .events = POLLIN};
+
+        return poll(&end, 1, 0) >= 0 && !(end.revents & POLLHUP);
+}
+
 /* Not at once: the pump that calls is still at work. */
 static void pump_done(void *data) {
         struct tap *tap = data;
 
         if (tap->c->answered)
                 timer_set(tap->c->s->loop, &tap->c->settle, 0);
-        else if (!tap->c->lent) /* its reader is gone: whoever writes there is to know */
+        else if (!tap->c->lent &&
+                 is_written(tap->c->out[tap->stream - 1])) /* its reader is gone, and they are to know */
                 closep(&tap->c->out[tap->stream - 1]);
 }
 

@@ -79,11 +79,10 @@ struct session {
         int children[2]; /* lists of the shell's and of init's */
         double cpu_ms;   /* what it and its children used until the last command's end */
         struct command *now, *queue;
-        struct command
-                *spare;  /* the last one's room: one of that size is searched for long in memory that others freed */
-        int last_status; /* of the last run */
-        unsigned interrupts; /* that were ordered, and have not reached the shell yet */
-        bool struck;         /* there was one since the shell was last told something */
+        struct command *spare; /* the last one's room; malloc would search long for one of that size */
+        int last_status;       /* of the last run */
+        unsigned interrupts;   /* that were ordered, and have not reached the shell yet */
+        bool struck;           /* there was one since the shell was last told something */
 
         char *state; /* the last dump, as a new shell can read it */
         size_t state_len;
