@@ -35,19 +35,19 @@ struct hutch_box {
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
         int skeleton;             /* keeps that of the system's folders, -1 without */
         bool keep_changes;
-        int running; /* socket of the run under way, -1 if none */
+        const struct client_line *running; /* of the run under way, if there is one */
 
         /* Of a session; else unused. */
         bool session, attached;
         char *shell, *name;
         char *workspace, *box_id; /* box_id: of the layers of a named one that this process did not make */
         uint64_t idle_timeout_ms;
-        struct plan *plan;  /* as it runs */
-        struct buf planned; /* encoded, before the layers' places were put in */
-        int warden;         /* the socket for requests: its context's, or of the named session */
-        int line;           /* over which its runs go, -1 before the first */
-        uint8_t *room;      /* for what comes over it */
-        int session_socket; /* closing it ends the session, unless it has a name */
+        struct plan *plan;       /* as it runs */
+        struct buf planned;      /* encoded, before the layers' places were put in */
+        int warden;              /* the socket for requests: its context's, or of the named session */
+        struct client_line line; /* over which its runs go */
+        uint8_t *room;           /* for what comes over it */
+        int session_socket;      /* closing it ends the session, unless it has a name */
         uint32_t session_id;
 };
 
@@ -81,8 +81,9 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
 int session_box_pause(hutch_box *box, struct hutch_error *err);
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
-/* Waits for a run whose socket is known to who cancels or closes. */
-int box_wait(hutch_box *box, int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err);
+/* Waits for a run whose line is known to who cancels or closes. */
+int box_wait(hutch_box *box, const struct client_line *line, const struct client_run *run, struct outcome *ret,
+             struct hutch_error *err);
 
 /* A request as this version knows it, whatever layout the caller had. */
 void request_read(const struct hutch_request *request, struct hutch_request *ret);

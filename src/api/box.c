@@ -106,11 +106,12 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
 
         if (!box)
                 return error_oom(err);
-        box->running = box->skeleton = -1;
+        box->skeleton = -1;
         pthread_mutex_init(&box->queue, NULL);
         pthread_mutex_init(&box->lock, NULL);
         pthread_cond_init(&box->left, NULL);
-        box->warden = box->line = box->session_socket = -1;
+        box->warden = box->session_socket = -1;
+        box->line = CLIENT_LINE_NONE;
         r = take_options(box, options, &id, err);
         if (r >= 0)
                 r = policy_validate(policy, err);
@@ -155,7 +156,7 @@ void hutch_box_close(hutch_box *box) {
                 return;
         pthread_mutex_lock(&box->lock);
         box->closed = true;
-        if (box->running >= 0)
+        if (box->running)
                 warden_client_cancel(box->running);
         while (box->calls > 0)
                 pthread_cond_wait(&box->left, &box->lock);
@@ -185,7 +186,7 @@ int hutch_box_cancel(hutch_box *box, hutch_error *err) {
         int r;
 
         pthread_mutex_lock(&box->lock);
-        r = box->running >= 0 ? warden_client_cancel(box->running) : -ESRCH;
+        r = box->running ? warden_client_cancel(box->running) : -ESRCH;
         pthread_mutex_unlock(&box->lock);
         return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "nothing runs in this box") : 0;
 }
@@ -213,17 +214,18 @@ static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_
         return run_in_foreground(&input, ret, err);
 }
 
-int box_wait(hutch_box *box, int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err) {
+int box_wait(hutch_box *box, const struct client_line *line, const struct client_run *run, struct outcome *ret,
+             struct hutch_error *err) {
         int r;
 
         pthread_mutex_lock(&box->lock);
-        box->running = socket;
+        box->running = line;
         if (box->closed)
-                warden_client_cancel(socket);
+                warden_client_cancel(line);
         pthread_mutex_unlock(&box->lock);
-        r = warden_client_wait(socket, run, ret, err);
+        r = warden_client_wait(line, run, ret, err);
         pthread_mutex_lock(&box->lock);
-        box->running = -1;
+        box->running = NULL;
         pthread_mutex_unlock(&box->lock);
         return r;
 }
@@ -234,14 +236,15 @@ static int run_there(hutch_box *box, const struct plan *plan, const struct hutch
                                  .layers = box->layers ? box->layers->path : NULL,
                                  .see = request->on_output,
                                  .see_user = request->user};
-        int socket, r;
+        struct client_line line;
+        int r;
 
         read_streams(request, output, run.streams);
-        r = warden_client_start(box->context->warden, &run, &socket, err);
+        r = warden_client_start(box->context->warden, &run, &line, err);
         if (r < 0)
                 return r;
-        r = box_wait(box, socket, &run, ret, err);
-        close(socket);
+        r = box_wait(box, &line, &run, ret, err);
+        client_line_close(&line);
         return r;
 }
 

@@ -130,7 +130,7 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
 }
 
 static void stop(hutch_box *box) {
-        closep(&box->line);
+        client_line_close(&box->line);
         if (box->session_socket < 0)
                 return;
         warden_client_end(box->warden, box->session_id);
@@ -143,7 +143,7 @@ void session_box_close(hutch_box *box) {
                 return;
         if (!box->name)
                 stop(box);
-        closep(&box->line);
+        client_line_close(&box->line);
         closep(&box->session_socket);
         if (box->attached)
                 closep(&box->warden);
@@ -158,10 +158,9 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
 
         if (!box)
                 return error_oom(err);
-        *box = (hutch_box){.running = -1,
-                           .skeleton = -1,
+        *box = (hutch_box){.skeleton = -1,
                            .warden = -1,
-                           .line = -1,
+                           .line = CLIENT_LINE_NONE,
                            .session_socket = -1,
                            .session = true,
                            .attached = true};
@@ -264,9 +263,9 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
         read_streams(request, output, command.run.streams);
         r = warden_client_command(box->warden, &box->line, box->session_id, &command, err);
         if (r >= 0)
-                r = box_wait(box, box->line, &command.run, ret, err);
+                r = box_wait(box, &box->line, &command.run, ret, err);
         if (r < 0)
-                closep(&box->line); /* whatever else comes over it belongs to no run */
+                client_line_close(&box->line); /* whatever else comes over it belongs to no run */
         for (char **notice = notices; r >= 0 && notice && *notice; notice++)
                 outcome_note(ret, *notice);
         return r;
@@ -330,7 +329,7 @@ static int leave_named(hutch_box *box, struct hutch_error *err) {
         int r = 0;
 
         end_named(box);
-        closep(&box->line);
+        client_line_close(&box->line);
         closep(&box->session_socket);
         if (box->own_context || !box->context) {
                 hutch_context_free(box->context);
@@ -433,7 +432,7 @@ int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state
         if (!twin)
                 return error_oom(err);
         *twin = (hutch_box){
-                .running = -1, .skeleton = -1, .warden = -1, .line = -1, .session_socket = -1, .session = true};
+                .skeleton = -1, .warden = -1, .line = CLIENT_LINE_NONE, .session_socket = -1, .session = true};
         pthread_mutex_init(&twin->queue, NULL);
         pthread_mutex_init(&twin->lock, NULL);
         pthread_cond_init(&twin->left, NULL);

@@ -90,6 +90,7 @@ static size_t admit(void *data, const uint8_t *bytes, size_t len) {
         struct tap *tap = data;
         size_t n = budget_admit(&tap->c->budget, tap->stream, bytes, len);
 
+        tap->c->in.speaks(tap->c->in.user);
         if (tap->c->budget.exceeded)
                 command_press(tap->c, HUTCH_KILLED_OUTPUT);
         return n;

@@ -22,8 +22,8 @@ static void hand_out(struct command *c, int stream, const uint8_t *bytes, size_t
 
                 n = len < FETCH_MOST ? len : FETCH_MOST;
                 parts[1].iov_len = budget_admit(&c->budget, stream, bytes, n);
-                if (parts[1].iov_len > 0)
-                        sendmsg(c->in.messages, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+                if (parts[1].iov_len > 0 && sendmsg(c->in.messages, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                        c->outcome.messages++;
         }
 }
 

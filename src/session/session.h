@@ -29,7 +29,9 @@ struct session_command {
         size_t env_len;
         uint64_t timeout_ms, output_cap; /* 0: as the plan says */
         struct run_stream streams[3];    /* their fds and data live as long as the command */
-        int messages;
+        int messages;               /* a socket for captured output. What is there when the shell answers goes with the
+                                       outcome, which counts it; */
+        void (*speaks)(void *user); /* this is called before any other */
         void (*done)(void *user, const struct outcome *outcome);
         void *user;
 };

@@ -14,6 +14,7 @@ enum { WAITED_MEMORY, WAITED_CPU };
 struct outcome { /* the result before it becomes a hutch_result */
         int exit_code, signal;
         enum hutch_kill_reason reason;
+        uint32_t messages; /* of output that were sent right before it, see struct session_command */
         uint64_t dropped[3];
         double duration_ms, cpu_ms;
         uint64_t peak_memory;

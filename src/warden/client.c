@@ -84,7 +84,15 @@ static int pass_streams(const struct run_stream streams[3], uint32_t modes[3], i
         return 0;
 }
 
-int warden_client_start(int warden, const struct client_run *run, int *ret, struct hutch_error *err) {
+void client_line_close(struct client_line *line) {
+        closep(&line->socket);
+        closep(&line->requests[0]);
+        closep(&line->requests[1]);
+        closep(&line->outcomes);
+        *line = CLIENT_LINE_NONE;
+}
+
+int warden_client_start(int warden, const struct client_run *run, struct client_line *ret, struct hutch_error *err) {
         _cleanup_(closep) int plan = -1, data = -1;
         struct warden_run request = {.request = WARDEN_RUN};
         int fds[FDS_MOST], r;
@@ -95,42 +103,71 @@ int warden_client_start(int warden, const struct client_run *run, int *ret, stru
                 return r;
         fds[0] = plan;
         r = pass_streams(run->streams, request.modes, fds, &n, &data, err);
-        return r < 0 ? r : ask(warden, &request, sizeof(request), fds, n, ret, err);
+        if (r < 0)
+                return r;
+        *ret = CLIENT_LINE_NONE;
+        return ask(warden, &request, sizeof(request), fds, n, &ret->socket, err);
 }
 
-int warden_client_wait(int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err) {
+/* What the warden says next: its length, or an error. */
+static ssize_t hear(const struct client_line *line, bool pipe, uint8_t *message, uint32_t *ret,
+                    struct hutch_error *err) {
+        ssize_t n;
+
+        if (!pipe)
+                n = message_receive(line->socket, message, WARDEN_MESSAGE_MOST, NULL, 0, 0);
+        else
+                do
+                        n = read(line->outcomes, message, sizeof(struct warden_outcome));
+                while (n < 0 && errno == EINTR);
+        if (n < (ssize_t) sizeof(*ret))
+                return warden_gone(err);
+        memcpy(ret, message, sizeof(*ret));
+        return n;
+}
+
+static void show(const struct client_run *run, uint32_t stream, const uint8_t *data, size_t len) {
+        if (run->streams[stream].into)
+                buf_put(run->streams[stream].into, data, len);
+        if (run->see)
+                run->see(run->see_user, (int) stream, data, len);
+}
+
+int warden_client_wait(const struct client_line *line, const struct client_run *run, struct outcome *ret,
+                       struct hutch_error *err) {
         _cleanup_(freep) uint8_t *made = run->room ? NULL : malloc(WARDEN_MESSAGE_MOST);
         uint8_t *message = run->room ? run->room : made;
+        bool pipe = line->quick, known = false;
+        uint32_t reply = 0;
 
         if (!message)
                 return error_oom(err);
-        for (;;) {
-                ssize_t n = message_receive(socket, message, WARDEN_MESSAGE_MOST, NULL, 0, 0);
-                uint32_t reply;
+        for (uint32_t left = 0; !known || left > 0; pipe = false) {
+                ssize_t n = hear(line, pipe, message, &reply, err);
 
-                if (n < (ssize_t) sizeof(reply))
-                        return warden_gone(err);
-                memcpy(&reply, message, sizeof(reply));
-                if (reply == WARDEN_OUTCOME && (n == WARDEN_OUTCOME_LEAST || n == sizeof(struct warden_outcome))) {
+                if (n < 0)
+                        return (int) n;
+                if (reply == WARDEN_OUTCOME && !known &&
+                    (n == WARDEN_OUTCOME_LEAST || n == sizeof(struct warden_outcome))) {
                         outcome_clear(ret);
                         memcpy(ret, message + offsetof(struct warden_outcome, outcome),
                                (size_t) n - offsetof(struct warden_outcome, outcome));
-                        return 0;
-                }
-                if (reply != WARDEN_STDOUT && reply != WARDEN_STDERR)
+                        known = true;
+                        left = pipe ? ret->messages : 0;
+                } else if (!pipe && (reply == WARDEN_STDOUT || reply == WARDEN_STDERR)) {
+                        show(run, reply, message + sizeof(reply), (size_t) n - sizeof(reply));
+                        left -= known;
+                } else if (!pipe || reply != WARDEN_SPEAKS)
                         return error_set(err, HUTCH_E_INTERNAL, EPROTO,
                                          "the warden said something that makes no sense");
-                if (run->streams[reply].into)
-                        buf_put(run->streams[reply].into, message + sizeof(reply), (size_t) n - sizeof(reply));
-                if (run->see)
-                        run->see(run->see_user, (int) reply, message + sizeof(reply), (size_t) n - sizeof(reply));
         }
+        return 0;
 }
 
-int warden_client_cancel(int socket) {
-        struct warden_cancel cancel = {.cancel = 1};
+int warden_client_cancel(const struct client_line *line) {
+        struct warden_cancel cancel = {.number = line->number};
 
-        return message_send(socket, &cancel, sizeof(cancel), NULL, 0);
+        return message_send(line->socket, &cancel, sizeof(cancel), NULL, 0);
 }
 
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err) {
@@ -198,7 +235,24 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         return 0;
 }
 
-int warden_client_command(int warden, int *line, uint32_t session, const struct client_command *command,
+/* The ends that are the warden's; without any the socket does. */
+static bool make_pipes(struct client_line *line, int theirs[2]) {
+        int outcomes[2];
+
+        if (pipe2(outcomes, O_CLOEXEC) < 0)
+                return false;
+        if (pipe2(line->requests, O_CLOEXEC) < 0) {
+                close(outcomes[0]);
+                close(outcomes[1]);
+                return false;
+        }
+        line->outcomes = outcomes[0];
+        theirs[0] = line->requests[0];
+        theirs[1] = outcomes[1];
+        return true;
+}
+
+int warden_client_command(int warden, struct client_line *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err) {
         struct warden_command head = {.request = WARDEN_COMMAND,
                                       .session = session,
@@ -210,10 +264,16 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
         const struct iovec parts[] = {{&head, sizeof(head)},
                                       {(void *) command->text, command->text_len},
                                       {(void *) command->env, command->env_len}};
-        _cleanup_(closep) int apart = -1, data = -1;
+        _cleanup_(closep) int apart = -1, data = -1, outcomes = -1;
         size_t n_parts = head.apart ? 1 : ARRAY_SIZE(parts), n = 0;
         int fds[FDS_MOST], r;
 
+        line->number++;
+        if (line->socket >= 0 && line->outcomes < 0 && make_pipes(line, fds)) {
+                head.pipes = true;
+                outcomes = fds[1];
+                n = 2;
+        }
         if (head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};
 
@@ -228,9 +288,12 @@ int warden_client_command(int warden, int *line, uint32_t session, const struct 
         r = pass_streams(command->run.streams, head.modes, fds, &n, &data, err);
         if (r < 0)
                 return r;
-        if (*line < 0)
-                return ask_parts(warden, parts, n_parts, fds, n, line, err);
-        return message_send_parts(*line, parts, n_parts, fds, n) < 0 ? warden_gone(err) : 0;
+        if (line->socket < 0)
+                return ask_parts(warden, parts, n_parts, fds, n, &line->socket, err);
+        line->quick = n == 0 && line->outcomes >= 0 && sizeof(head) + command->text_len + command->env_len <= PIPE_BUF;
+        if (line->quick) /* it is empty, and takes that much at once */
+                return writev(line->requests[1], parts, (int) n_parts) < 0 ? warden_gone(err) : 0;
+        return message_send_parts(line->socket, parts, n_parts, fds, n) < 0 ? warden_gone(err) : 0;
 }
 
 void client_state_done(struct client_state *state) {

@@ -12,13 +12,28 @@ struct client_run {
         uint8_t *room; /* WARDEN_MESSAGE_MOST bytes to receive into; NULL: they are made and freed each time */
 };
 
-/* Sends the request; *ret is the run's own socket. */
-int warden_client_start(int warden, const struct client_run *run, int *ret, struct hutch_error *err);
+/* A caller's own way to the warden: a socket, over which everything can go. Who has a second command run brings pipes,
+ * too, which are faster, for short requests and their outcomes. */
+struct client_line {
+        int socket;      /* -1: nothing went over it yet */
+        int requests[2]; /* that to read from is never read, but with it writing is no signal when the warden is gone */
+        int outcomes;
+        uint32_t number; /* of commands so far */
+        bool quick;      /* the last one went over the pipe */
+};
+
+#define CLIENT_LINE_NONE ((struct client_line){.socket = -1, .requests = {-1, -1}, .outcomes = -1})
+
+void client_line_close(struct client_line *line);
+
+/* Sends the request; *ret is the run's own. */
+int warden_client_start(int warden, const struct client_run *run, struct client_line *ret, struct hutch_error *err);
 
 /* Reads output until the outcome arrives. */
-int warden_client_wait(int socket, const struct client_run *run, struct outcome *ret, struct hutch_error *err);
+int warden_client_wait(const struct client_line *line, const struct client_run *run, struct outcome *ret,
+                       struct hutch_error *err);
 
-int warden_client_cancel(int socket);
+int warden_client_cancel(const struct client_line *line);
 
 /* Sessions: *ret_socket is its opener's, whose closing ends it unless the warden was told to keep it. */
 struct client_session {
@@ -38,9 +53,8 @@ struct client_command {
         struct client_run run; /* its streams */
 };
 
-/* *line is the caller's own socket, for warden_client_wait() and warden_client_cancel(), and for the next command. -1:
- * this is the first one. */
-int warden_client_command(int warden, int *line, uint32_t session, const struct client_command *command,
+/* *line is the caller's own, for warden_client_wait() and warden_client_cancel(), and for the next command. */
+int warden_client_command(int warden, struct client_line *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err);
 
 struct client_state {

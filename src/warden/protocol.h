@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "../host/probe.h"
 #include "../supervise/run.h"
 
@@ -15,7 +17,8 @@ enum warden_request {
                         it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream.
                            Further ones come over the reply's socket, without that fd, each after the outcome of the
-                           last */
+                           last. With .pipes, instead of that fd the ends of two pipes: of requests, which from then on
+                           can come there if they are short and without fds, and of what these are answered with */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
         WARDEN_KILL,    /* the same: and is ended */
@@ -30,7 +33,7 @@ enum warden_request {
 struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
         uint32_t request, session;
         uint32_t modes[3];
-        uint32_t apart;
+        uint32_t apart, pipes;
         uint64_t timeout_ms, output_cap;
         uint64_t text_len, env_len;
 };
@@ -63,6 +66,7 @@ enum warden_reply {
         WARDEN_OPENED = 5,   /* struct warden_opened */
         WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS and to each question */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
+        WARDEN_SPEAKS = 9,   /* over a pipe: output comes over the socket, and then the outcome */
 };
 
 struct warden_opened {
@@ -81,10 +85,14 @@ struct warden_held {
         int32_t result; /* 0, or -errno: nothing is stopped */
 };
 
-struct warden_outcome { /* one without error and notices ends before them */
+/* One without error and notices ends before them. If it comes over a pipe, so many messages of output as it counts wait
+ * in the socket. */
+struct warden_outcome {
         uint32_t reply;
         struct outcome outcome;
 };
+
+_Static_assert(sizeof(struct warden_outcome) <= PIPE_BUF, "a pipe takes an outcome at once");
 
 #define WARDEN_OUTCOME_LEAST (offsetof(struct warden_outcome, outcome) + offsetof(struct outcome, error))
 
@@ -95,7 +103,7 @@ struct warden_probes {
 
 /* From the library over a run's socket: stop it. */
 struct warden_cancel {
-        uint32_t cancel;
+        uint32_t number; /* of its commands that came over this socket and its pipes */
 };
 
 /* The largest message: a chunk of output with its tag. */

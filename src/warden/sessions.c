@@ -39,11 +39,15 @@ struct caller { /* who has commands run, one at a time */
         struct caller *next;
         int socket;
         struct watch *on_socket; /* NULL: it hung up */
+        int requests, outcomes;  /* pipes, -1: it did without */
+        struct watch *on_requests;
+        uint32_t number; /* of its commands so far */
 
         /* Of the command under way. */
         bool busy, done; /* done: the reply is to be sent, */
         bool full;       /* as soon as there is room for it, */
         bool told;       /* or was */
+        bool quick;      /* it came over the pipe, and the reply goes over the other one */
         struct served *served;
         struct command *command;
         int fds[3];
@@ -61,9 +65,12 @@ struct sessions {
         struct served *served;
         struct caller *callers;
         struct timer tidy;
-        struct { /* what a caller says */
-                struct warden_command head;
-                char texts[WARDEN_INLINE_MOST];
+        union { /* what a caller says */
+                struct warden_cancel cancel;
+                struct {
+                        struct warden_command head;
+                        char texts[WARDEN_INLINE_MOST];
+                };
         } heard;
 };
 
@@ -88,7 +95,10 @@ static void caller_rest(struct caller *c) {
 
 static void caller_free(struct caller *c) {
         watch_remove(&c->on_socket);
+        watch_remove(&c->on_requests);
         closep(&c->socket);
+        closep(&c->requests);
+        closep(&c->outcomes);
         caller_rest(c);
         free(c);
 }
@@ -118,6 +128,21 @@ static void set_reply(struct caller *c, const struct outcome *outcome) {
         memcpy(&c->reply.outcome, outcome, whole ? sizeof(*outcome) : offsetof(struct outcome, error));
 }
 
+/* There is room for it: what went there last was read before this command came. */
+static void answer_quickly(struct caller *c, const void *data, size_t len) {
+        while (write(c->outcomes, data, len) < 0 && errno == EINTR)
+                ;
+        c->quick = false;
+}
+
+static void on_speaks(void *user) {
+        const uint32_t reply = WARDEN_SPEAKS;
+        struct caller *c = user;
+
+        if (c->quick)
+                answer_quickly(c, &reply, sizeof(reply));
+}
+
 /* A session that goes takes its commands along. */
 static void close_callers(struct served *v) {
         struct outcome closed = {.exit_code = 125};
@@ -125,6 +150,7 @@ static void close_callers(struct served *v) {
         error_set(&closed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
         for (struct caller *c = v->all->callers; c; c = c->next)
                 if (c->served == v && c->busy && !c->done) {
+                        on_speaks(c); /* some of its output may have been sent */
                         set_reply(c, &closed);
                         c->command = NULL;
                         c->done = true;
@@ -133,6 +159,10 @@ static void close_callers(struct served *v) {
 
 /* False: there is no room yet for the reply. */
 static bool tell_outcome(struct caller *c) {
+        if (c->quick) {
+                answer_quickly(c, &c->reply, c->reply_len);
+                return true;
+        }
         if (message_send(c->socket, &c->reply, c->reply_len, NULL, 0) != -EAGAIN || !c->on_socket)
                 return true;
         c->full = true;
@@ -245,15 +275,21 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
         *at = v;
 }
 
-static struct served *find(struct sessions *all, uint32_t id, int socket) {
-        struct hutch_error err;
-
+static struct served *look_up(struct sessions *all, uint32_t id, struct hutch_error *err) {
         for (struct served *v = all->served; v; v = v->next)
                 if (v->id == id && !v->over)
                         return v;
-        error_set(&err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session is closed");
-        send_error(socket, &err);
+        error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session is closed");
         return NULL;
+}
+
+static struct served *find(struct sessions *all, uint32_t id, int socket) {
+        struct hutch_error err;
+        struct served *v = look_up(all, id, &err);
+
+        if (!v)
+                send_error(socket, &err);
+        return v;
 }
 
 /* ---- commands ---- */
@@ -276,6 +312,7 @@ static int start(struct caller *c, const struct warden_command *request, const c
                                         .timeout_ms = request->timeout_ms,
                                         .output_cap = request->output_cap,
                                         .messages = c->socket,
+                                        .speaks = on_speaks,
                                         .done = on_done,
                                         .user = c};
         int r;
@@ -288,20 +325,37 @@ static int start(struct caller *c, const struct warden_command *request, const c
         return session_run(c->served->session, &input, &c->command, err);
 }
 
-/* `fds` are the texts, if they came apart, and the streams. */
+static void on_requests(void *data, uint32_t events);
+
+/* If they cannot be watched they are closed, which tells who uses them. */
+static void take_pipes(struct caller *c, int fds[2]) {
+        if (c->requests >= 0)
+                return;
+        c->requests = take_fd(&fds[0]);
+        c->outcomes = take_fd(&fds[1]);
+        fd_set_nonblocking(c->requests);
+        fd_set_nonblocking(c->outcomes);
+        if (loop_watch(c->all->loop, c->requests, EPOLLIN, on_requests, c, &c->on_requests) < 0) {
+                closep(&c->requests);
+                closep(&c->outcomes);
+        }
+}
+
+/* `fds` are its pipes, if it brought them, the texts, if they came apart, and the streams. */
 static void take_command(struct caller *c, const struct warden_command *request, size_t len, int *fds) {
-        struct served *v = find(c->all, request->session, c->socket);
         const char *texts = (const char *) (request + 1);
         struct hutch_error err = {0};
         void *mapped = NULL;
         size_t mapped_len = 0;
         int r = 0;
 
-        if (!v)
-                return;
-        c->served = v;
         c->busy = true;
+        c->number++;
         len -= sizeof(*request);
+        if (request->pipes) {
+                take_pipes(c, fds);
+                fds += 2;
+        }
         if (request->apart) {
                 r = memfd_map(*fds++, &mapped, &mapped_len);
                 texts = mapped;
@@ -312,14 +366,43 @@ static void take_command(struct caller *c, const struct warden_command *request,
         for (int i = 0; i < 3; i++)
                 if (request->modes[i] == HUTCH_STREAM_FD || request->modes[i] == HUTCH_STREAM_DATA)
                         c->fds[i] = take_fd(fds++);
-        if (r >= 0)
+        c->served = r >= 0 ? look_up(c->all, request->session, &err) : NULL;
+        if (c->served)
                 r = start(c, request, texts ? texts : "", &err);
         memfd_unmap(mapped, mapped_len);
-        if (r < 0) {
+        if (!c->served || r < 0) {
                 struct outcome refused = {.exit_code = 125, .error = err};
 
                 on_done(c, &refused);
         }
+}
+
+static void take_quick(struct caller *c) {
+        struct sessions *all = c->all;
+        ssize_t n = c->on_requests ? read(c->requests, &all->heard, sizeof(all->heard)) : 0;
+        int none[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+        if (n == 0)
+                watch_remove(&c->on_requests);
+        if (n < (ssize_t) sizeof(all->heard.head) || all->heard.head.request != WARDEN_COMMAND || c->busy ||
+            !c->on_socket)
+                return;
+        if (all->hooks.used)
+                all->hooks.used(all->hooks.user);
+        c->quick = true;
+        take_command(c, &all->heard.head, (size_t) n, none);
+}
+
+static void on_requests(void *data, uint32_t events _unused_) {
+        take_quick(data);
+}
+
+/* The command may still be in the pipe. */
+static void cancel(struct caller *c, uint32_t number) {
+        if (number == c->number + 1)
+                take_quick(c);
+        if (number == c->number && c->command)
+                session_cancel(c->served->session, c->command, HUTCH_KILLED_CANCELLED);
 }
 
 static void on_caller(void *data, uint32_t events) {
@@ -337,10 +420,11 @@ static void on_caller(void *data, uint32_t events) {
                 watch_remove(&c->on_socket);
                 later(all);
         }
-        if (n <= (ssize_t) sizeof(struct warden_cancel)) {
-                if (c->command)
-                        session_cancel(c->served->session, c->command, HUTCH_KILLED_CANCELLED);
-        } else if (n >= (ssize_t) sizeof(all->heard.head) && all->heard.head.request == WARDEN_COMMAND && !c->busy) {
+        if (n <= 0)
+                cancel(c, c->number);
+        else if (n == sizeof(all->heard.cancel))
+                cancel(c, all->heard.cancel.number);
+        else if (n >= (ssize_t) sizeof(all->heard.head) && all->heard.head.request == WARDEN_COMMAND && !c->busy) {
                 if (all->hooks.used)
                         all->hooks.used(all->hooks.user);
                 take_command(c, &all->heard.head, (size_t) n, fds);
@@ -356,7 +440,12 @@ void sessions_command(struct sessions *all, const struct warden_command *request
 
         if (!c)
                 return;
-        *c = (struct caller){.all = all, .next = all->callers, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
+        *c = (struct caller){.all = all,
+                             .next = all->callers,
+                             .socket = take_fd(&fds[0]),
+                             .requests = -1,
+                             .outcomes = -1,
+                             .fds = {-1, -1, -1}};
         fd_set_nonblocking(c->socket);
         r = loop_watch(all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket);
         if (r < 0) {

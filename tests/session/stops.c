@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 static const char prepare[] = "cd /usr; V=v; A=(1 2); f() { echo f; }; sleep 7777 & echo $$";
 static const char look[] = "f; pwd; echo $V ${A[1]}; kill -0 $! && echo job; echo $$";
@@ -141,16 +142,19 @@ static void caps(hutch_context *context) {
 struct job {
         hutch_box *box;
         const char *text;
+        unsigned timeout_ms;
         hutch_result *result;
         pthread_t thread;
+        atomic_bool over;
 };
 
 static void *work(void *data) {
         struct job *j = data;
-        hutch_request request = {.struct_size = sizeof(request), .command = j->text};
+        hutch_request request = {.struct_size = sizeof(request), .command = j->text, .timeout_ms = j->timeout_ms};
         hutch_error err;
 
         hutch_box_run(j->box, &request, &j->result, &err);
+        j->over = true;
         return NULL;
 }
 
@@ -200,6 +204,42 @@ static void cancels(hutch_context *context) {
         hutch_box_close(j.box);
 }
 
+/* A cancel may overtake the command that it is for, or come when another one is under way. */
+static void astray(hutch_context *context) {
+        unsigned lost = 0, others = 0, sent = 0;
+        struct job j = {.box = open_session(context, NULL), .timeout_ms = 10000};
+
+        for (int i = 0; i < 3; i++) /* from then on it is as fast as it gets */
+                hutch_result_free(run_text(j.box, ":"));
+        for (int i = 0; i < 60 && !lost; i++) {
+                j.text = "sleep 1000";
+                pthread_create(&j.thread, NULL, work, &j);
+                while (hutch_box_cancel(j.box, &tap_err) < 0)
+                        ;
+                pthread_join(j.thread, NULL);
+                lost += j.result->kill_reason != HUTCH_KILLED_CANCELLED;
+                hutch_result_free(j.result);
+        }
+        ok(lost == 0, "a cancel that is as fast as its command ends it");
+        for (int i = 0; i < 300; i++) {
+                hutch_result *r;
+
+                j.text = ":";
+                j.over = false;
+                pthread_create(&j.thread, NULL, work, &j);
+                while (!j.over)
+                        sent += hutch_box_cancel(j.box, &tap_err) == 0;
+                pthread_join(j.thread, NULL);
+                hutch_result_free(j.result);
+                r = run_text(j.box, ":");
+                others += r->killed || r->exit_code != 0;
+                hutch_result_free(r);
+        }
+        ok(sent > 300 && others == 0, "%u cancels: %u ended the run after theirs", sent, others);
+        ok(in_step(j.box), "in step");
+        hutch_box_close(j.box);
+}
+
 int main(void) {
         hutch_context *context = new_context();
 
@@ -207,6 +247,7 @@ int main(void) {
         stubborn(context);
         caps(context);
         cancels(context);
+        astray(context);
         hutch_context_free(context);
         return done_testing();
 }
