@@ -1,5 +1,6 @@
 /* See sessions.h. A command's output and outcome go over its caller's own socket, like those of a run; closing it
- * cancels the command. The socket stays for the caller's next command, which then comes over it. */
+ * cancels the command. The socket stays for the caller's next command, which then comes over it, or over the pipes that
+ * the caller brought. */
 #include "sessions.h"
 
 #include <errno.h>
