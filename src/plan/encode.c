@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7031u /* "hlp1" */
+#define PLAN_MAGIC 0x686c7032u /* "hlp2"; named sessions find by it who speaks as they do */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000

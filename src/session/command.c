@@ -301,7 +301,7 @@ void command_say_run(struct command *c) {
 
 /* Plain words can be a line of their own. A builtin that reads nothing and starts nothing prints in front of the
  * shell's answer, to the same FIFO, and what it complains of is fetched when the shell has answered. */
-static enum way way_of(const struct command *c, uint64_t cap) {
+static enum way way_of(const struct command *c, uint64_t whole) {
         if (c->words == WORDS_ANY || c->in.len >= PLAIN_MOST || c->in.env_len > 0 ||
             c->in.streams[0].mode != HUTCH_STREAM_NONE || c->s->streams[0] < 0)
                 return WAY_TEXT;
@@ -309,7 +309,7 @@ static enum way way_of(const struct command *c, uint64_t cap) {
                 return WAY_PROGRAM;
         if (c->words == WORDS_BUILTIN && c->s->shared)
                 return WAY_TEXT;
-        return is_captured(c) && (cap == 0 || cap > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
+        return is_captured(c) && (whole == 0 || whole > FETCH_MOST) ? WAY_BUILTIN : WAY_TEXT;
 }
 
 /* The job of a run is made by it, but for one that it calls back from the background. */
@@ -326,6 +326,7 @@ static uint64_t since_when(const char *text) {
 int command_begin(struct command *c, struct hutch_error *err) {
         const struct plan *plan = c->s->in.plan;
         uint64_t cap = c->in.output_cap ? c->in.output_cap : plan->output_cap;
+        uint64_t whole = plan->truncate ? cap - cap / 2 : cap; /* beyond it comes what a pump adds at the end */
         uint64_t timeout = c->in.timeout_ms ? c->in.timeout_ms : plan->timeout_ms;
         int r;
 
@@ -338,9 +339,10 @@ int command_begin(struct command *c, struct hutch_error *err) {
         if (budget_init(&c->budget, cap, plan->truncate) < 0)
                 return error_oom(err);
         c->attend = (struct timer){.fire = command_attend, .data = c};
-        c->way = way_of(c, cap);
-        c->patient = c->way == WAY_BUILTIN ? c->words == WORDS_BUILTIN
-                                           : c->way == WAY_PROGRAM && is_captured(c) && (cap == 0 || cap > FEW_BYTES);
+        c->way = way_of(c, whole);
+        c->patient = c->way == WAY_BUILTIN
+                             ? c->words == WORDS_BUILTIN
+                             : c->way == WAY_PROGRAM && is_captured(c) && (whole == 0 || whole > FEW_BYTES);
         r = hand_over(c);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand the command to the shell: %s",

@@ -47,7 +47,7 @@ struct caller { /* who has commands run, one at a time */
         /* Of the command under way. */
         bool busy, done; /* done: the reply is to be sent, */
         bool full;       /* as soon as there is room for it, */
-        bool told;       /* or was */
+        bool told;       /* or was: what the caller says next is heard when this turn of the loop is over */
         bool quick;      /* it came over the pipe, and the reply goes over the other one */
         struct served *served;
         struct command *command;
@@ -380,9 +380,12 @@ static void take_command(struct caller *c, const struct warden_command *request,
 
 static void take_quick(struct caller *c) {
         struct sessions *all = c->all;
-        ssize_t n = c->on_requests ? read(c->requests, &all->heard, sizeof(all->heard)) : 0;
         int none[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+        ssize_t n;
 
+        if (c->told || !c->on_requests)
+                return;
+        n = read(c->requests, &all->heard, sizeof(all->heard));
         if (n == 0)
                 watch_remove(&c->on_requests);
         if (n < (ssize_t) sizeof(all->heard.head) || all->heard.head.request != WARDEN_COMMAND || c->busy ||
@@ -414,6 +417,8 @@ static void on_caller(void *data, uint32_t events) {
 
         if (events & EPOLLOUT)
                 later(all);
+        if (c->told)
+                return;
         n = message_receive(c->socket, &all->heard, sizeof(all->heard), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
         if (n == -EAGAIN)
                 return;

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -323,6 +324,88 @@ static void queue(void) {
         MUST(hutch_session_stop("queue", true, NULL, &tap_err));
 }
 
+/* Runs that are cancelled while they wait for their turn, each followed by another at once: none is lost. */
+static struct {
+        hutch_box *boxes[2];
+        atomic_bool over;
+        unsigned runs, cancelled, wrong;
+} hurry;
+
+static void *keep_waiting(void *data) {
+        while (!hurry.over)
+                hutch_result_free(run_for(hurry.boxes[0], "sleep 0.002", 10000));
+        return data;
+}
+
+static void *keep_asking(void *data) {
+        unsigned seed = 2;
+
+        while (!hurry.over) {
+                char *state = NULL;
+                hutch_error err;
+
+                if (hutch_box_state(hurry.boxes[0], &state, &err) >= 0)
+                        free(state);
+                usleep((useconds_t) rand_r(&seed) % 3000);
+        }
+        return data;
+}
+
+static void *keep_cancelling(void *data) {
+        unsigned seed = 3;
+        hutch_error err;
+
+        while (!hurry.over) {
+                hutch_box_cancel(hurry.boxes[1], &err);
+                usleep((useconds_t) rand_r(&seed) % 800);
+        }
+        return data;
+}
+
+static void *run_many(void *data) {
+        for (double end = now_ms() + 8000; now_ms() < end; hurry.runs++) {
+                hutch_request request = {
+                        .struct_size = sizeof(request), .command = "echo hi", .timeout_ms = 10000, .no_changes = true};
+                hutch_result *r;
+                bool cancelled;
+
+                if (hurry.runs % 8 == 0) { /* by another way */
+                        request.stdin_data = "x";
+                        request.stdin_len = 1;
+                }
+                r = run_request(hurry.boxes[1], &request);
+                cancelled = r->kill_reason == HUTCH_KILLED_CANCELLED;
+                hurry.cancelled += cancelled;
+                hurry.wrong += !cancelled && strcmp(r->output[1], "hi\n") != 0;
+                hutch_result_free(r);
+        }
+        return data;
+}
+
+static void hurried(void) {
+        struct timespec deadline;
+        pthread_t threads[4];
+
+        hurry.boxes[0] = open_named("hurry", HUTCH_WORKSPACE_COW, 0);
+        MUST(hutch_box_attach("hurry", &hurry.boxes[1], &tap_err));
+        pthread_create(&threads[0], NULL, run_many, NULL);
+        pthread_create(&threads[1], NULL, keep_waiting, NULL);
+        pthread_create(&threads[2], NULL, keep_asking, NULL);
+        pthread_create(&threads[3], NULL, keep_cancelling, NULL);
+        clock_gettime(CLOCK_REALTIME, &deadline);
+        deadline.tv_sec += 40;
+        if (!ok(pthread_timedjoin_np(threads[0], NULL, &deadline) == 0, "cancelled while they wait: none is lost"))
+                exit(done_testing());
+        hurry.over = true;
+        for (int i = 1; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        ok(hurry.cancelled > 100 && hurry.wrong == 0, "cancelled while they wait: %u runs, %u cancelled, %u wrong",
+           hurry.runs, hurry.cancelled, hurry.wrong);
+        hutch_box_close(hurry.boxes[1]);
+        hutch_box_close(hurry.boxes[0]);
+        MUST(hutch_session_stop("hurry", true, NULL, &tap_err));
+}
+
 int main(void) {
         char path[64];
         FILE *f;
@@ -343,6 +426,7 @@ int main(void) {
         races();
         others();
         queue();
+        hurried();
         unlink(path);
         rmdir(dir);
         return done_testing();

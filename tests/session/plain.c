@@ -351,6 +351,30 @@ static void tails(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* The shell closes the descriptor that it traced to; and a script without #! is run by a copy of the shell. */
+static void own_descriptors(hutch_context *context) {
+        hutch_result *r;
+
+        box = open_session(context, "/bin/bash");
+        usleep(30000);
+        hutch_result_free(run_for(box, "BASH_XTRACEFD=197", 5000));
+        hutch_result_free(run_for(box, "BASH_XTRACEFD=", 5000));
+        r = run_for(box, "cd /nowhere", 5000);
+        ok(r->exit_code == 1 && strstr(r->output[2], "/nowhere"), "a stream that the shell traced to is not lost: '%s'",
+           r->output[2]);
+        hutch_result_free(r);
+        hutch_box_close(box);
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "cd /tmp; echo 'echo forged >&198' >script; chmod +x script", 5000));
+        usleep(30000);
+        r = run_for(box, "./script", 5000);
+        ok(r->exit_code == 1 && !r->output[1][0], "a script without #! cannot answer for the shell: status %d",
+           r->exit_code);
+        hutch_result_free(r);
+        ok(in_step(box), "in step");
+        hutch_box_close(box);
+}
+
 /* A shell that was idle for too long ends, again and again. */
 static void idle(hutch_context *context) {
         box = open_session(context, "/bin/bash");
@@ -377,6 +401,7 @@ int main(void) {
         marred(context);
         computed(context);
         left_behind(context);
+        own_descriptors(context);
         idle(context);
         hutch_context_free(context);
         return done_testing();

@@ -96,6 +96,12 @@ static void stubborn(hutch_context *context) {
 }
 
 static void caps(hutch_context *context) {
+        static const struct {
+                unsigned cap, len;
+                const char *before, *behind;
+        } fitting[] = {{40000, 30000, "head -c ", " /dev/zero"}, {60000, 32700, "head -c ", " /dev/zero"},
+                       {66000, 32768, "head -c ", " /dev/zero"}, {20000, 12000, "printf %0", "d 0"},
+                       {34000, 16384, "printf %0", "d 0"},       {1, 1, "printf %0", "d 0"}};
         hutch_box *box = open_session(context, NULL);
         hutch_request request = {
                 .struct_size = sizeof(request), .command = "echo head; yes; echo no", .output_cap = 10000};
@@ -134,6 +140,20 @@ static void caps(hutch_context *context) {
                    !strncmp(r->output[1], "head", 4) && !strcmp(r->output[1] + r->output_len[1] - 4, "tail"),
            "or the middle is left out (%zu bytes, %zu dropped)", r->output_len[1], (size_t) r->output_dropped[1]);
         hutch_result_free(r);
+        for (size_t i = 0; i < sizeof(fitting) / sizeof(fitting[0]); i++) {
+                unsigned whole = 0;
+                char text[64];
+
+                snprintf(text, sizeof(text), "%s%u%s", fitting[i].before, fitting[i].len, fitting[i].behind);
+                request.command = text;
+                request.output_cap = fitting[i].cap;
+                for (int k = 0; k < 20; k++) {
+                        r = run_request(box, &request);
+                        whole += r->output_len[1] == fitting[i].len && r->output_dropped[1] == 0;
+                        hutch_result_free(r);
+                }
+                ok(whole == 20, "what fits a cap of %u is whole: '%s' %u times of 20", fitting[i].cap, text, whole);
+        }
         ok(in_step(box), "in step");
         hutch_box_close(box);
         hutch_policy_free(p);
