@@ -235,21 +235,19 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         return 0;
 }
 
-/* The ends that are the warden's; without any the socket does. */
-static bool make_pipes(struct client_line *line, int theirs[2]) {
+/* The end of the outcomes that is the warden's; -1: there are no pipes, and the socket does. */
+static int make_pipes(struct client_line *line) {
         int outcomes[2];
 
         if (pipe2(outcomes, O_CLOEXEC) < 0)
-                return false;
+                return -1;
         if (pipe2(line->requests, O_CLOEXEC) < 0) {
                 close(outcomes[0]);
                 close(outcomes[1]);
-                return false;
+                return -1;
         }
         line->outcomes = outcomes[0];
-        theirs[0] = line->requests[0];
-        theirs[1] = outcomes[1];
-        return true;
+        return outcomes[1];
 }
 
 int warden_client_command(int warden, struct client_line *line, uint32_t session, const struct client_command *command,
@@ -269,10 +267,12 @@ int warden_client_command(int warden, struct client_line *line, uint32_t session
         int fds[FDS_MOST], r;
 
         line->number++;
-        if (line->socket >= 0 && line->outcomes < 0 && make_pipes(line, fds)) {
+        if (line->socket >= 0 && line->outcomes < 0)
+                outcomes = make_pipes(line);
+        if (outcomes >= 0) {
                 head.pipes = true;
-                outcomes = fds[1];
-                n = 2;
+                fds[n++] = line->requests[0];
+                fds[n++] = outcomes;
         }
         if (head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};

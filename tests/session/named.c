@@ -394,8 +394,10 @@ static void hurried(void) {
         pthread_create(&threads[3], NULL, keep_cancelling, NULL);
         clock_gettime(CLOCK_REALTIME, &deadline);
         deadline.tv_sec += 40;
-        if (!ok(pthread_timedjoin_np(threads[0], NULL, &deadline) == 0, "cancelled while they wait: none is lost"))
+        if (!ok(pthread_timedjoin_np(threads[0], NULL, &deadline) == 0, "cancelled while they wait: none is lost")) {
+                hutch_session_stop("hurry", true, NULL, &tap_err);
                 exit(done_testing());
+        }
         hurry.over = true;
         for (int i = 1; i < 4; i++)
                 pthread_join(threads[i], NULL);
