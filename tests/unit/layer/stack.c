@@ -2,8 +2,10 @@
  * tests write in the uppers themselves, as a box would. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -272,10 +274,36 @@ static void test_unfinished(void **state _unused_) {
         }
 }
 
+/* Whether a folder is marked as one whose folders have nothing to do with each other; it is tried to mark it first. */
+static bool is_marked(const char *path, bool mark) {
+        _cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int flags = 0;
+
+        assert_true(fd >= 0);
+        if (ioctl(fd, FS_IOC_GETFLAGS, &flags) >= 0 && mark) {
+                flags |= FS_TOPDIR_FL;
+                (void) ioctl(fd, FS_IOC_SETFLAGS, &flags);
+                flags = 0;
+                (void) ioctl(fd, FS_IOC_GETFLAGS, &flags);
+        }
+        return flags & FS_TOPDIR_FL;
+}
+
+static void test_spread(void **state _unused_) {
+        struct place p = new_place("spread");
+        struct layer_box *box = new_box(&p);
+
+        assert_int_equal(is_marked(p.root, false), is_marked(p.lower, true));
+        assert_false(is_marked(box->path, false));
+        assert_int_equal(layer_remove(box, NULL), 0);
+        layer_free(box);
+}
+
 int main(void) {
         unit_add("back and forth", test_back_and_forth, NULL);
         unit_add("a long chain", test_long_chain, NULL);
         unit_add("squashed for a review", test_squash, NULL);
         unit_add("a freeze that was killed", test_unfinished, NULL);
+        unit_add("spread over the disk", test_spread, NULL);
         return unit_run("layer/stack");
 }
