@@ -6,9 +6,9 @@
  * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited.
  * PEERS is a folder with a file for each peer: its name, its number of runs and its command, a line each. Each round
  * does every thing once, in an order drawn anew; peers that are to run less often take part in every n-th. Then the
- * bare shell and the session take turns alone, back to back, when all that they need is still in the caches. Prints one
- * line for each: the name and the times in nanoseconds, or "failed" and the wait status. With -m: the proportional
- * memory of init and of the shell in KiB. */
+ * bare shell and the session take turns alone, back to back, when all that they need is still in the caches; and then
+ * each has the machine for itself. Prints one line for each: the name and the times in nanoseconds, or "failed" and the
+ * wait status. With -m: the proportional memory of init and of the shell in KiB. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -41,6 +41,7 @@ static struct contender {
 static int n_contenders = THINGS;
 static struct contender again[] = {
         {"pipe/builtin-again"}, {"session/builtin-again"}, {"pipe/external-again"}, {"session/external-again"}};
+static struct contender alone[] = {{"pipe/builtin-alone"}, {"session/builtin-alone"}};
 
 static hutch_context *context;
 static hutch_policy *policy;
@@ -306,6 +307,14 @@ static void play_again(int first, int runs) {
                         again[i].times[again[i].n++] = act(i);
 }
 
+static void play_alone(int runs) {
+        for (int i = 0; i < 2; i++) {
+                alone[i].times = calloc((size_t) runs, sizeof(uint64_t));
+                for (int k = 0; k < runs; k++)
+                        alone[i].times[alone[i].n++] = act(i);
+        }
+}
+
 static void tell(const struct contender *c) {
         printf("%s", c->name);
         if (c->failed)
@@ -345,10 +354,13 @@ int main(int argc, char **argv) {
                 play(round);
         play_again(PIPE_BUILTIN, runs);
         play_again(PIPE_EXTERNAL, runs);
+        play_alone(10 * runs);
         for (int i = 0; i < n_contenders; i++)
                 tell(&contenders[i]);
         for (int i = 0; i < 4; i++)
                 tell(&again[i]);
+        for (int i = 0; i < 2; i++)
+                tell(&alone[i]);
         hutch_box_close(box);
         hutch_policy_free(policy);
         hutch_context_free(context);

@@ -14,6 +14,8 @@ NAMES = {  # in the table's order, the peers behind them by their time
     "session/builtin": "`:` in a session, through the C API",
     "pipe/builtin-again": "back to back: `:` over a pipe to a bare bash",
     "session/builtin-again": "back to back: `:` in a session",
+    "pipe/builtin-alone": "in a loop: `:` over a pipe to a bare bash",
+    "session/builtin-alone": "in a loop: `:` in a session",
     "pipe/external-again": "back to back: `/bin/true` in a bare bash",
     "session/external-again": "back to back: `/bin/true` in a session",
     "pipe/external": "`/bin/true` in a bare bash",
@@ -30,6 +32,7 @@ NAMES = {  # in the table's order, the peers behind them by their time
 PROMISED = (
     ("a builtin through the API / over the bare pipe", "session/builtin", "pipe/builtin", 3),
     ("the same, back to back", "session/builtin-again", "pipe/builtin-again", None),
+    ("the same, each in a loop of its own", "session/builtin-alone", "pipe/builtin-alone", None),
     ("an external command / in the bare shell", "session/external", "pipe/external", 1.3),
     ("the same, back to back", "session/external-again", "pipe/external-again", None),
     ("an external command / bwrap for each", "session/external", "bwrap/external", None),

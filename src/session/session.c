@@ -121,6 +121,11 @@ static void on_answers(void *data, uint32_t events _unused_) {
 
 /* ---- the shell's life ---- */
 
+/* What such a shell runs before it reads a line ends it if it fails, and so each that follows it. */
+static bool ends_at_prompts(const char *state) {
+        return strstr(state, "\nset -o errexit\n") && strstr(state, " PROMPT_COMMAND=");
+}
+
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
@@ -147,7 +152,10 @@ static int start_shell(struct session *s) {
         buf_puts(&lines, ". " SHELL_CHANNEL "/prelude\n");
         if (s->state && s->failures < FAILURES_MOST) {
                 r = channel_put(&s->channel, "state", s->state, s->state_len);
-                buf_puts(&lines, ". " SHELL_CHANNEL "/state >/dev/null 2>&1\n");
+                buf_puts(&lines, ". " SHELL_CHANNEL "/state >/dev/null 2>&1");
+                if (bash && ends_at_prompts(s->state))
+                        buf_puts(&lines, "; builtin unset -v PROMPT_COMMAND 2>/dev/null || :");
+                buf_puts(&lines, "\n");
         }
         shell_put_ready(&lines, s->kind);
         s->begins = true;

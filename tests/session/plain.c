@@ -386,6 +386,12 @@ static void idle(hutch_context *context) {
         hutch_result_free(run_for(box, "x=kept; set -t", 5000));
         says(box, "/bin/echo a", "a\n", "a shell that ends after one command is followed by one that does not");
         hutch_box_close(box);
+        box = open_session(context, "/bin/bash");
+        hutch_result_free(run_for(box, "PROMPT_COMMAND='no such command'; x=kept", 5000));
+        hutch_result_free(run_for(box, "set -e", 5000));
+        says(box, "/bin/echo $x", "kept\n", "a shell that its prompt ended is followed by one that lives");
+        says(box, "case $- in *e*) echo e ;; esac", "e\n", "with its state");
+        hutch_box_close(box);
 }
 
 int main(void) {
