@@ -87,21 +87,28 @@ static void test_no_orphans(void **state _unused_) {
 }
 
 /* Where a test of the fuzz target begins: three plans as they are sent. */
-static void write_seeds(void **state _unused_) {
+/* What the fuzz target begins with are plans as they are written now. */
+static void test_seeds(void **state _unused_) {
         static const char *const seeds[] = {"as-user", "isolation-none-degraded", "words-to-quote"};
 
         for (size_t i = 0; i < n_golden_cases; i++)
                 for (size_t s = 0; s < ARRAY_SIZE(seeds); s++) {
                         _cleanup_(plan_freep) struct plan *plan = NULL;
                         _cleanup_(buf_done) struct buf b = {0};
+                        _cleanup_(freep) char *seed = NULL;
                         char path[4200];
+                        size_t len = 0;
 
                         if (!streq(seeds[s], golden_cases[i].name))
                                 continue;
                         assert_int_equal(fixture_plan(&golden_cases[i], &plan, NULL), 0);
                         assert_int_equal(plan_encode(plan, &b), 0);
                         snprintf(path, sizeof(path), "%s/fuzz/corpus/plan_decode/%s", unit_source(), seeds[s]);
-                        write_file(path, b.data, b.len);
+                        if (updating())
+                                write_file(path, b.data, b.len);
+                        assert_int_equal(read_whole_file(AT_FDCWD, path, 1 << 20, &seed, &len), 0);
+                        assert_int_equal(len, b.len);
+                        assert_memory_equal(seed, b.data, len);
                 }
 }
 
@@ -109,7 +116,6 @@ int main(void) {
         for (size_t i = 0; i < n_golden_cases; i++)
                 unit_add(golden_cases[i].name, test, &golden_cases[i]);
         unit_add("no golden file without a case", test_no_orphans, NULL);
-        if (updating())
-                unit_add("seeds for the fuzz target", write_seeds, NULL);
+        unit_add("seeds of the fuzz target", test_seeds, NULL);
         return unit_run("plan/golden");
 }
