@@ -45,3 +45,7 @@ __hutch_bye() {
         __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null
 }
 trap '__hutch_bye "$@"' EXIT
+# A trap while a text runs, see shell_put_run. The file is there as long as it is to be heeded.
+__hutch_stop() {
+        command [ ! -e /dev/hutch/stop ] || command kill -INT $$
+}

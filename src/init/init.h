@@ -80,6 +80,7 @@ enum holding {
 };
 
 enum interrupt {
+        INTERRUPT_ASK,   /* SIGURG to the shell, which takes it where it may be interrupted: see data/session.sh */
         INTERRUPT_SHELL, /* SIGINT to the shell alone: loops, `wait` and `read` end */
         INTERRUPT_JOB,   /* and to the job in its foreground */
         INTERRUPT_TERM,  /* the same with SIGTERM for the job */

@@ -87,12 +87,12 @@ static void find_job(pid_t shell, uint64_t since, struct victims *v) {
 
 void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since) {
         static const int signals[] = {[INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
-        struct victims *v = how == INTERRUPT_SHELL || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
+        struct victims *v = how < INTERRUPT_JOB || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
 
         if (v) /* before the interrupt wakes the shell */
                 find_job(shell, since, v);
         /* The shell first: it notes the interrupt and acts on it when its job is gone. */
-        kill(shell, how == INTERRUPT_LAST ? SIGKILL : SIGINT);
+        kill(shell, how == INTERRUPT_LAST ? SIGKILL : how == INTERRUPT_ASK ? SIGURG : SIGINT);
         for (size_t i = 0; v && i < v->n; i++)
                 kill(v->pids[i], signals[how]);
         free(v);

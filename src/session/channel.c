@@ -38,6 +38,10 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
         return fd < 0 ? -errno : write_all(fd, data, len);
 }
 
+void channel_remove(struct channel *c, const char *name) {
+        unlinkat(c->dir, name, 0);
+}
+
 static int make_fifo(struct channel *c, const char *name) {
         int r;
 

@@ -22,6 +22,7 @@ void channel_done(struct channel *c);
 
 /* A file of that name with this content. */
 int channel_put(struct channel *c, const char *name, const void *data, size_t len);
+void channel_remove(struct channel *c, const char *name);
 
 #define CHANNEL_NO_PAIR UINT_MAX /* of FIFOs that have no number; to return it means nothing */
 

@@ -16,7 +16,8 @@
 static const struct {
         enum interrupt how;
         unsigned wait_ms;
-} pressures[] = {{INTERRUPT_SHELL, 30}, {INTERRUPT_JOB, 170}, {INTERRUPT_TERM, 800}, {INTERRUPT_KILL, 30}};
+} pressures[] = {
+        {INTERRUPT_ASK, 50}, {INTERRUPT_SHELL, 30}, {INTERRUPT_JOB, 170}, {INTERRUPT_TERM, 800}, {INTERRUPT_KILL, 30}};
 
 #define CPU_WORTH_MS 5 /* below it the clock that counts processor time says nothing */
 #define PLAIN_MOST 1000
@@ -52,7 +53,7 @@ static bool is_too_early(struct command *c) {
 
 static void on_press(void *data) {
         struct command *c = data;
-        size_t last = ARRAY_SIZE(pressures) - 1, i = c->pressure < last ? c->pressure : last;
+        size_t last = ARRAY_SIZE(pressures) - 1, i;
 
         if (c->answered)
                 return;
@@ -60,6 +61,9 @@ static void on_press(void *data) {
                 timer_set(c->s->loop, &c->press, 1);
                 return;
         }
+        if (c->pressure == 0 && (!c->s->kind->is_busybox || channel_put(&c->s->channel, "stop", "", 0) < 0))
+                c->pressure++;
+        i = c->pressure < last ? c->pressure : last;
         c->pressure++;
         if (c->pressure > last + KILLS) {
                 run_interrupt(c->s->box, INTERRUPT_LAST, 0);

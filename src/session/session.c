@@ -37,6 +37,8 @@ int session_say(struct session *s, struct buf *lines) {
  * before it has reached the shell; and then, as the shell may heed it no sooner than it reads, something to throw away.
  */
 void session_put_guard(struct session *s, struct buf *lines) {
+        if (s->struck && s->kind->is_busybox)
+                channel_remove(&s->channel, "stop"); /* what asked too late asks for nothing */
         if (s->struck)
                 buf_puts(lines, "\n");
         s->struck = false;

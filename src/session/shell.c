@@ -1,5 +1,6 @@
 /* See shell.h. A run is two lines: an interrupt throws away the rest of the line that it strikes, and the second one is
- * the answer. The number in it tells an answer from one that came too late. */
+ * the answer. The number in it tells an answer from one that came too late. For busybox it is one: its own `head`, and
+ * whatever else it runs without another program, would find the second one in its stdin. */
 #include "shell.h"
 
 #include <ctype.h>
@@ -15,14 +16,24 @@
 /* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
  * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
  * care of that. */
-static const struct shell_kind bash = {session_bash,       true,          198,
-                                       "\\builtin printf", "\\builtin .", "\\builtin unset",
-                                       "\\builtin exit",   false},
-                               sh = {session_sh,    false,     9,        "\\command printf",
-                                     "\\command .", "\\unset", "\\exit", true};
+static const struct shell_kind bash = {.prelude = session_bash,
+                                       .is_bash = true,
+                                       .answers = 198,
+                                       .print = "\\builtin printf",
+                                       .source = "\\builtin .",
+                                       .unset = "\\builtin unset",
+                                       .exit = "\\builtin exit"};
+
+#define PLAIN_SH                                                                                                       \
+        .prelude = session_sh, .answers = 9, .print = "\\command printf", .source = "\\command .", .unset = "\\unset", \
+        .exit = "\\exit", .reads_ahead = true
+
+static const struct shell_kind sh = {PLAIN_SH}, busybox = {PLAIN_SH, .is_busybox = true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
-        return streq(path_basename(path), "bash") ? &bash : &sh;
+        const char *name = path_basename(path);
+
+        return streq(name, "bash") ? &bash : streq(name, "busybox") ? &busybox : &sh;
 }
 
 /* What is between the shell and the warden, no text gets to hold. */
@@ -52,7 +63,14 @@ static void put_outputs(struct buf *b, unsigned pair) {
 #define STATUS "${__hutch_ret-$?}"
 #define DOCUMENTS_MOST 64 /* a text may be long, and the warden has other sessions */
 
+/* An interrupt that meets busybox in the middle of a builtin leaves what that had locked so for ever. A trap comes
+ * between two commands, and interrupts the shell from there. But one that comes while busybox waits for a line is the
+ * end of its lines: so there is a trap only while a text runs. */
+#define STOP_TRAP "trap -- '__hutch_stop' URG"
+
 static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
+        if (kind->is_busybox)
+                buf_puts(b, "__hutch_ret=" STATUS "; \\trap - URG; ");
         buf_printf(b, "%s '\\0\\001R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status,
                    kind->answers, kind->unset);
 }
@@ -101,6 +119,8 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text),
              tells = as_string && may_tell(text, talks);
 
+        if (kind->is_busybox)
+                buf_puts(b, "\\" STOP_TRAP "; ");
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
         if (as_string)
@@ -116,7 +136,7 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         put_outputs(b, pair);
         if (stdin_number < 0)
                 put_away(b, kind);
-        buf_puts(b, "\n");
+        buf_puts(b, kind->is_busybox ? "; " : "\n");
         put_answer(b, kind, number, tells ? "${__hutch_ret-2}" : STATUS);
 }
 
@@ -277,6 +297,8 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                 if (!variables && is_line(at, next, "set -o onecmd\n")) /* no shell would outlive its first line */
                         own = true;
                 if (is_line(at, next, "trap -- '__hutch_hang_up' HUP\n")) /* of a shell at a terminal: attach.c */
+                        own = true;
+                if (is_line(at, next, STOP_TRAP "\n")) /* of a text that exits */
                         own = true;
                 if (!own)
                         buf_put(b, at, (size_t) (next - at));

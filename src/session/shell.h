@@ -10,7 +10,7 @@
 
 struct shell_kind {
         const char *prelude; /* a text of ours that the shell begins with */
-        bool is_bash;
+        bool is_bash, is_busybox;
         int answers;       /* the fd on which it answers; bash, on its stdout, too */
         const char *print; /* its printf, whatever a person named so; and so on */
         const char *source;

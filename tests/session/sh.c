@@ -69,6 +69,13 @@ static const struct scene scenes[] = {
         {"here-documents and several lines",
          {{"cat <<X\na $((1+1))\nX\nif true\nthen echo yes\nfi", "a 2\nyes\n", "", 0},
           {"cat <<X\nopen", NULL, NULL, ANY}}},
+        {"programs that the shell is itself",
+         {{"seq 9 | head -n 2", "1\n2\n", "", 0},
+          {"head -n 1 </dev/null; tail -n 1 </dev/null; cat; wc -l", "0\n", "", 0},
+          {"f() { head -n 1; }; printf 'a\\nb\\n' | f", "a\n", "", 0},
+          {"seq 3 | (head -n 1; cat >/dev/null); echo b | sed s/b/c/ | grep c", "1\nc\n", "", 0},
+          {"break; continue; return 3", "", NULL, 3},
+          {"sort </dev/null; uniq </dev/null; echo end", "end\n", "", 0}}},
         {"$? of the run before", {{"(exit 9)", "", "", 9}, {"echo $?", "9\n", "", 0}}},
         {"functions and aliases named like ours",
          {{"printf() { echo mine; }; alias unset=true", "", "", 0}, {"printf x", "mine\n", "", 0}}},
@@ -117,11 +124,49 @@ static void stops(hutch_context *context, const char *shell) {
         hutch_box_close(box);
 }
 
+/* Texts that end at any moment around their deadline, or never: whoever is met there keeps its functions, and what
+ * follows is not met. Of the endless ones each hundredth was the end of a busybox that was interrupted where it stood.
+ */
+static void cut(hutch_context *context, const char *shell) {
+        static const char *const texts[] = {
+                "while :; do :; done",
+                "i=0; while [ $i -lt $n ]; do i=$((i+1)); done",
+                "i=0; while [ $i -lt $n ]; do i=$((i+50)); /bin/true; done",
+                "i=0; while [ $i -lt $n ]; do i=$((i+50)); x=$(echo a); done",
+        };
+        hutch_box *box = open_session(context, shell);
+        unsigned cut = 0, wrong = 0, random = 1;
+
+        hutch_result_free(run_text(box, "f() { echo f $1; }"));
+        for (unsigned i = 0; i < 200; i++) {
+                char text[128], token[32];
+                hutch_result *r, *after;
+
+                random = random * 1103515245 + 12345;
+                snprintf(text, sizeof(text), "n=%u; %s", 500 + random / 65536 % 8000, texts[i % 4]);
+                r = run_for(box, text, 1 + random / 16 % 20);
+                snprintf(text, sizeof(text), "f %u", i);
+                snprintf(token, sizeof(token), "f %u\n", i);
+                after = run_text(box, text);
+                cut += r->killed;
+                if (notice_of(r)[0] || after->exit_code != 0 || strcmp(after->output[1], token)) {
+                        wrong++;
+                        printf("#   %u: notice '%s', then %d, '%s' and '%s'\n", i, notice_of(r), after->exit_code,
+                               after->output[1], after->output[2]);
+                }
+                hutch_result_free(r);
+                hutch_result_free(after);
+        }
+        ok(cut >= 50 && wrong == 0, "%u of 200 texts are cut off, and not the shell (%u wrong)", cut, wrong);
+        hutch_box_close(box);
+}
+
 static void all(hutch_context *context, const char *shell) {
         printf("# %s\n", shell);
         play(context, shell, scenes, sizeof(scenes) / sizeof(scenes[0]));
         over_a_restart(context, shell);
         stops(context, shell);
+        cut(context, shell);
 }
 
 int main(void) {

@@ -214,6 +214,10 @@ static const struct run_row {
         {"a plain sh", "/bin/sh", false, -1,
          "\\command . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-\n"
          "\\command printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&9; \\unset __hutch_ret\n"},
+        {"busybox, which is to interrupt itself", "/bin/busybox", false, -1,
+         "\\trap -- '__hutch_stop' URG; \\command . /dev/hutch/run </dev/null >/dev/hutch/3.1 2>/dev/hutch/3.2 9>&-; "
+         "__hutch_ret=${__hutch_ret-$?}; \\trap - URG; "
+         "\\command printf '\\0\\001R7 %s\\0' \"${__hutch_ret-$?}\" >&9; \\unset __hutch_ret\n"},
 };
 
 static void test_run(void **state) {
