@@ -193,12 +193,13 @@ static bool is_unread(const struct session *s, const struct command *c) {
 static void shell_gone(struct session *s, int status) {
         unsigned long number = s->now ? s->now->number : 0; /* of the command that it was about */
         struct command *c;
-        bool known;
+        bool known, forgets;
 
         hold_broken(s);
         listen_to(s, READS_AT_LAST);
         c = s->now; /* maybe one that was begun just now */
         known = !s->dirty;
+        forgets = !s->kind->is_bash && s->shell_runs; /* such a shell does not tell all that it knows */
         if (c && (c->unsaid || is_unread(s, c))) {
                 number = c->number == number ? 0 : number;
                 c->unsaid = true;
@@ -206,7 +207,7 @@ static void shell_gone(struct session *s, int status) {
         }
         forget_shell(s);
         s->failures = known && (number || clock_now_us() - s->shell_since_us > LONG_LIFE_US) ? 0 : s->failures + 1;
-        if (!known || s->failures >= FAILURES_MOST ||
+        if (!known || (forgets && !number) || s->failures >= FAILURES_MOST ||
             (number && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
                 snprintf(s->notice, sizeof(s->notice),
                          s->state && s->failures < FAILURES_MOST

@@ -328,6 +328,11 @@ int main(void) {
                 ok(feed(context, "/bin/bash", seed, texts), "bash, seed %llu: %u texts, in step after each",
                    (unsigned long long) seed, texts);
                 ok(feed(context, "/bin/dash", seed, texts), "dash, seed %llu: the same", (unsigned long long) seed);
+                if (access("/bin/busybox", X_OK) == 0)
+                        ok(feed(context, "/bin/busybox", seed, texts), "busybox, seed %llu: the same",
+                           (unsigned long long) seed);
+                else
+                        ok(true, "busybox # SKIP there is no busybox: install busybox-static");
         }
         hutch_context_free(context);
         return done_testing();

@@ -86,11 +86,18 @@ static const struct scene scenes[] = {
 /* Functions are gone when the shell is: that is documented, and not silently something else. */
 static void over_a_restart(hutch_context *context, const char *shell) {
         hutch_box *box = open_session(context, shell);
+        hutch_result *r;
 
         hutch_result_free(run_text(box, "f() { echo f; }; V=v"));
         says(box, "f", "f\n", "a function lasts as long as the shell");
         hutch_result_free(run_text(box, "exit 1"));
         says(box, "type f >/dev/null 2>&1 || echo gone; echo $V", "gone\nv\n", "and not longer, unlike variables");
+        hutch_result_free(run_text(box, "(sleep 0.2; kill -9 $$) &"));
+        usleep(600000);
+        r = run_text(box, "echo $V");
+        ok(!strcmp(r->output[1], "v\n") && strstr(notice_of(r), "the shell was ended"),
+           "one that ended between two runs is told of: '%s'", notice_of(r));
+        hutch_result_free(r);
         hutch_box_close(box);
 }
 
