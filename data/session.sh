@@ -45,7 +45,9 @@ __hutch_bye() {
         __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null
 }
 trap '__hutch_bye "$@"' EXIT
-# A trap while a text runs, see shell_put_run. The file is there as long as it is to be heeded.
-__hutch_stop() {
-        command [ ! -e /dev/hutch/stop ] || command kill -INT $$
+# busybox, which has RANDOM, leaves what an interrupt meets in the middle of a builtin locked for ever. A trap comes between two
+# commands, and interrupts from there what is to be: the file tells.
+[ -z "${RANDOM+set}" ] || {
+        trap '{ command [ ! -e /dev/hutch/stop ] || command kill -INT "$$"; } 2>/dev/null' URG
+        __hutch_asks=yes
 }

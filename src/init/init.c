@@ -225,21 +225,31 @@ static void _noreturn_ end_now(struct life *l) {
 /* One shell at a time; fds are its stdin, its answers' pipe and its outputs. */
 static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         struct init_message message = {.event = INIT_SHELL};
+        _cleanup_(strv_freep) char **argv = NULL;
         _cleanup_(closep) int pidfd = -1;
+        struct plan plan = *l->in->plan;
+        struct init_input in = *l->in;
         struct hutch_error err = {0};
-        int status = 125;
+        int status = 125, r = 0;
 
         if (l->target > 0)
                 return;
-        l->in->streams[0] = fds[0];
-        l->in->answers = fds[1];
-        l->in->answers_as = answers_as;
-        memcpy(l->in->outputs, fds + 2, sizeof(l->in->outputs));
-        if (init_start_target(l->in, l->landlock, -1, &l->target, &status, &err) < 0) {
+        if (!streq(path_basename(plan.argv[0]), "bash")) {
+                r = strv_copy(plan.argv, &argv);
+                if (r >= 0)
+                        r = strv_push(&argv, SHELL_CHANNEL "/" SHELL_LINES);
+                plan.argv = argv;
+        }
+        in.plan = &plan;
+        in.streams[0] = fds[0];
+        in.answers = fds[1];
+        in.answers_as = answers_as;
+        memcpy(in.outputs, fds + 2, sizeof(in.outputs));
+        r = r < 0 ? error_oom(&err) : init_start_target(&in, l->landlock, -1, &l->target, &status, &err);
+        if (r < 0) {
                 error_stage(&err, "exec");
                 fail(l->in, &err, status);
         }
-        l->in->streams[0] = l->in->answers = l->in->outputs[0] = l->in->outputs[1] = -1;
         pidfd = sys_pidfd_open(l->target);
         message_send(l->in->control, &message, sizeof(message), &pidfd, pidfd < 0 ? 0 : 1);
 }

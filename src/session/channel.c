@@ -9,6 +9,7 @@
 
 #include "../base/io.h"
 #include "../base/macro.h"
+#include "../init/init.h"
 
 void channel_init(struct channel *c, int dir, const struct plan *plan) {
         *c = (struct channel){.dir = dir, .foreign = plan->map_by_parent, .uid = plan->host_uid, .gid = plan->host_gid};
@@ -128,6 +129,12 @@ int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]) {
  * the shell's place lets go of it. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
         return open_named(c, "answers", O_RDWR, ret_read, ret_write);
+}
+
+int channel_open_lines(struct channel *c, int *ret_read, int *ret_write) {
+        int r = open_named(c, SHELL_LINES, O_RDONLY, ret_read, ret_write);
+
+        return r >= 0 && fcntl(*ret_read, F_SETFL, 0) < 0 ? -errno : r;
 }
 
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd) {

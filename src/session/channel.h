@@ -38,6 +38,10 @@ int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]);
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);
 
+/* The FIFO from which a new plain sh reads its lines, by name: one that is interactive and reads its stdin, which is no
+ * terminal, shares what it has read ahead with programs, and busybox takes any signal there for the end. */
+int channel_open_lines(struct channel *c, int *ret_read, int *ret_write);
+
 /* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
 int channel_open_stdin(struct channel *c, unsigned *ret, int *ret_fd);
 void channel_visit_stdin(struct channel *c, unsigned number); /* lets go on who waits for somebody to write there */

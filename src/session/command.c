@@ -61,7 +61,7 @@ static void on_press(void *data) {
                 timer_set(c->s->loop, &c->press, 1);
                 return;
         }
-        if (c->pressure == 0 && (!c->s->kind->is_busybox || channel_put(&c->s->channel, "stop", "", 0) < 0))
+        if (c->pressure == 0 && !session_may_ask(c->s))
                 c->pressure++;
         i = c->pressure < last ? c->pressure : last;
         c->pressure++;
@@ -215,7 +215,7 @@ static int put_text(struct command *c) {
         int r = channel_put(&s->channel, "run", c->in.text, c->in.len);
 
         if (r >= 0 && c->in.env_len > 0) {
-                shell_put_env(&env, c->in.env, c->in.env_len);
+                shell_put_env(&env, s->kind, c->in.env, c->in.env_len);
                 r = env.oom ? -ENOMEM : channel_put(&s->channel, "env", env.data, env.len);
         }
         buf_done(&env);

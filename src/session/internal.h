@@ -71,6 +71,7 @@ struct session {
         struct buf printed; /* by a builtin, whose answer is to come */
         bool shell_runs, opened, over;
         bool begins;       /* the shell has yet to read its state */
+        bool asks;         /* it can be asked to interrupt itself: INTERRUPT_ASK */
         unsigned failures; /* shells in a row that said nothing */
         uint64_t shell_since_us;
         unsigned long numbers;
@@ -91,7 +92,8 @@ struct session {
         bool names_known; /* nothing that could have defined a function ran since */
         bool talks;       /* traps or options that print around each command */
         bool asking;      /* for a dump */
-        struct timer idle, revive, ask;
+        struct timer idle, revive, ask, calm;
+        unsigned calming; /* so often was it not calm */
         void (*told)(void *user, const char *state, size_t len);
         void *told_user;
 
@@ -134,6 +136,8 @@ void probe_init(struct session *s);
 void probe_begin(struct session *s); /* an answer is to come */
 
 int session_say(struct session *s, struct buf *lines);        /* to the shell */
+bool session_may_ask(struct session *s);                      /* to interrupt itself */
+bool session_is_restless(struct session *s);                  /* then session_next() follows */
 void session_put_guard(struct session *s, struct buf *lines); /* before what is said when nothing runs */
 void session_forget_unmarked(struct session *s);              /* what was printed between two runs is of neither */
 void session_next(struct session *s);

@@ -19,26 +19,11 @@ static pid_t pid_of(int pidfd) {
         return line ? atoi(line + 5) : -1;
 }
 
-/* An sh may be busybox by another name. */
-static void tell_kind(struct session *s) {
-        char path[64], program[PATH_MAX];
-        ssize_t n;
-
-        snprintf(path, sizeof(path), "/proc/%d/exe", s->pid);
-        n = s->kind->is_bash ? -1 : readlink(path, program, sizeof(program) - 1);
-        if (n < 0)
-                return;
-        program[n] = 0;
-        if (shell_kind_of(program)->is_busybox)
-                s->kind = shell_kind_of(program);
-}
-
 void processes_found(struct session *s, int pidfd) {
         char path[64];
 
         s->pid = pid_of(pidfd);
         s->cpu_ms = 0;
-        tell_kind(s);
         snprintf(path, sizeof(path), "/proc/%d/stat", s->pid);
         s->stat = s->pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1; /* held open: it is read after every run */
         for (int i = 0; i < 2; i++) {

@@ -33,15 +33,41 @@ int session_say(struct session *s, struct buf *lines) {
         return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
+/* The shell is about to be asked, and has no trap of somebody else's for that. */
+bool session_may_ask(struct session *s) {
+        return s->asks && !(s->state && strstr(s->state, " URG\n")) && channel_put(&s->channel, "stop", "", 0) >= 0;
+}
+
 /* An interrupt throws away what the shell has read of a line, and the rest would be a command. So nothing is said
  * before it has reached the shell; and then, as the shell may heed it no sooner than it reads, something to throw away.
  */
 void session_put_guard(struct session *s, struct buf *lines) {
-        if (s->struck && s->kind->is_busybox)
+        if (s->struck && s->asks)
                 channel_remove(&s->channel, "stop"); /* what asked too late asks for nothing */
         if (s->struck)
                 buf_puts(lines, "\n");
         s->struck = false;
+}
+
+#define CALM_MOST 100
+
+/* A plain sh that heeds an interrupt only now throws away all that it has read ahead: the guard, and what follows it.
+ * It has heeded them all when it waits for a line. */
+bool session_is_restless(struct session *s) {
+        int unread = 0;
+
+        if (!s->struck || !s->kind->reads_ahead || s->calming >= CALM_MOST ||
+            !(session_shell_is_busy(s) || (ioctl(s->commands, FIONREAD, &unread) >= 0 && unread > 0))) {
+                s->calming = 0;
+                return false;
+        }
+        s->calming++;
+        timer_set(s->loop, &s->calm, 1);
+        return true;
+}
+
+static void on_calm(void *data) {
+        session_next(data);
 }
 
 /* ---- answers ---- */
@@ -57,9 +83,10 @@ static void hear(struct session *s, char *word, size_t len) {
                         buf_put(&s->printed, word, len);
         } else if (word[1] == 'D')
                 state_heard(s, word + 2, len - 2);
-        else if (word[1] == 'S')
+        else if (word[1] == 'S') {
                 s->begins = false;
-        else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
+                s->asks = len > 2 && !s->kind->is_bash;
+        } else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
                 s->failures = 0;
                 status = strtol(rest, &end, 10);
                 command_answer(s->now, end == rest ? 125 : (int) (status & 255));
@@ -128,16 +155,24 @@ static bool ends_at_prompts(const char *state) {
         return strstr(state, "\nset -o errexit\n") && strstr(state, " PROMPT_COMMAND=");
 }
 
+static int open_pipe(int *ret_read, int *ret_write) {
+        int ends[2];
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        *ret_read = ends[0];
+        *ret_write = ends[1];
+        return 0;
+}
+
 static int start_shell(struct session *s) {
         _cleanup_(closep) int commands = -1, answers = -1;
         _cleanup_(buf_done) struct buf lines = {0};
         const bool bash = s->kind->is_bash;
-        int a[2], r;
+        int r = bash ? open_pipe(&commands, &s->commands) : channel_open_lines(&s->channel, &commands, &s->commands);
 
-        if (pipe2(a, O_CLOEXEC) < 0)
-                return -errno;
-        commands = a[0];
-        s->commands = a[1];
+        if (r < 0)
+                return r;
         fd_set_nonblocking(s->commands);
         r = channel_open_answers(&s->channel, &s->answers, &answers);
         if (r >= 0)
@@ -360,7 +395,8 @@ void session_next(struct session *s) {
 
         timer_clear(s->loop, &s->idle);
         hold_order(s);
-        if (s->now || s->asking || !s->shell_runs || s->interrupts > 0 || s->over || s->held || s->attach == ATTACH_ON)
+        if (s->now || s->asking || !s->shell_runs || s->interrupts > 0 || s->over || s->held ||
+            s->attach == ATTACH_ON || session_is_restless(s))
                 return;
         if (s->attach == ATTACH_WANTED) {
                 if (s->dirty || !s->state)
@@ -485,6 +521,7 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
         s->kind = shell_kind_of(input->plan->argv[0]);
         state_init(s);
         s->revive = (struct timer){.fire = on_revive, .data = s};
+        s->calm = (struct timer){.fire = on_calm, .data = s};
         probe_init(s);
         if (input->state) {
                 s->state = strndup(input->state, input->state_len);
@@ -508,6 +545,7 @@ void session_free(struct session *s) {
         forget_shell(s);
         timer_clear(s->loop, &s->idle);
         timer_clear(s->loop, &s->revive);
+        timer_clear(s->loop, &s->calm);
         timer_clear(s->loop, &s->probe.timer);
         command_free(s->now);
         while (s->queue) {

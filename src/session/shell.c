@@ -1,6 +1,5 @@
 /* See shell.h. A run is two lines: an interrupt throws away the rest of the line that it strikes, and the second one is
- * the answer. The number in it tells an answer from one that came too late. For busybox it is one: its own `head`, and
- * whatever else it runs without another program, would find the second one in its stdin. */
+ * the answer. The number in it tells an answer from one that came too late. */
 #include "shell.h"
 
 #include <ctype.h>
@@ -16,24 +15,14 @@
 /* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
  * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
  * care of that. */
-static const struct shell_kind bash = {.prelude = session_bash,
-                                       .is_bash = true,
-                                       .answers = 198,
-                                       .print = "\\builtin printf",
-                                       .source = "\\builtin .",
-                                       .unset = "\\builtin unset",
-                                       .exit = "\\builtin exit"};
-
-#define PLAIN_SH                                                                                                       \
-        .prelude = session_sh, .answers = 9, .print = "\\command printf", .source = "\\command .", .unset = "\\unset", \
-        .exit = "\\exit", .reads_ahead = true
-
-static const struct shell_kind sh = {PLAIN_SH}, busybox = {PLAIN_SH, .is_busybox = true};
+static const struct shell_kind bash = {session_bash,       true,          198,
+                                       "\\builtin printf", "\\builtin .", "\\builtin unset",
+                                       "\\builtin exit",   false},
+                               sh = {session_sh,    false,     9,        "\\command printf",
+                                     "\\command .", "\\unset", "\\exit", true};
 
 const struct shell_kind *shell_kind_of(const char *path) {
-        const char *name = path_basename(path);
-
-        return streq(name, "bash") ? &bash : streq(name, "busybox") ? &busybox : &sh;
+        return streq(path_basename(path), "bash") ? &bash : &sh;
 }
 
 /* What is between the shell and the warden, no text gets to hold. */
@@ -63,14 +52,7 @@ static void put_outputs(struct buf *b, unsigned pair) {
 #define STATUS "${__hutch_ret-$?}"
 #define DOCUMENTS_MOST 64 /* a text may be long, and the warden has other sessions */
 
-/* An interrupt that meets busybox in the middle of a builtin leaves what that had locked so for ever. A trap comes
- * between two commands, and interrupts the shell from there. But one that comes while busybox waits for a line is the
- * end of its lines: so there is a trap only while a text runs. */
-#define STOP_TRAP "trap -- '__hutch_stop' URG"
-
 static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
-        if (kind->is_busybox)
-                buf_puts(b, "__hutch_ret=" STATUS "; \\trap - URG; ");
         buf_printf(b, "%s '\\0\\001R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status,
                    kind->answers, kind->unset);
 }
@@ -119,8 +101,6 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text),
              tells = as_string && may_tell(text, talks);
 
-        if (kind->is_busybox)
-                buf_puts(b, "\\" STOP_TRAP "; ");
         if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
                 buf_printf(b, "(%s %d) || ", kind->exit, last_status);
         if (as_string)
@@ -136,7 +116,7 @@ void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long n
         put_outputs(b, pair);
         if (stdin_number < 0)
                 put_away(b, kind);
-        buf_puts(b, kind->is_busybox ? "; " : "\n");
+        buf_puts(b, "\n");
         put_answer(b, kind, number, tells ? "${__hutch_ret-2}" : STATUS);
 }
 
@@ -190,7 +170,7 @@ void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned lo
 }
 
 void shell_put_ready(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b, "%s '\\0\\001S\\0' >&%d\n", kind->print, kind->answers);
+        buf_printf(b, "%s '\\0\\001S%%s\\0' \"${__hutch_asks-}\" >&%d\n", kind->print, kind->answers);
 }
 
 void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
@@ -212,7 +192,8 @@ void shell_put_quoted(struct buf *b, const char *text, size_t len) {
         buf_puts(b, "'");
 }
 
-void shell_put_env(struct buf *b, const char *env, size_t len) {
+/* Assignments in front of a special builtin, as `.` is one in a plain sh, would stay. */
+void shell_put_env(struct buf *b, const struct shell_kind *kind, const char *env, size_t len) {
         for (const char *at = env; at < env + len; at += strlen(at) + 1) {
                 size_t name = strcspn(at, "=");
 
@@ -221,7 +202,7 @@ void shell_put_env(struct buf *b, const char *env, size_t len) {
                 shell_put_quoted(b, at + name + (at[name] == '='), strlen(at) - name - (at[name] == '='));
                 buf_puts(b, " ");
         }
-        buf_puts(b, ". " SHELL_CHANNEL "/run\n");
+        buf_printf(b, "%s " SHELL_CHANNEL "/run\n", kind->is_bash ? "." : kind->source);
 }
 
 /* Variables that the shell makes itself, of which some would lose that by being set. */
@@ -276,6 +257,8 @@ static bool is_line(const char *at, const char *next, const char *line) {
 /* Variables come first, up to a line of ours; behind it a line may be of a here-document in a function. */
 static const char behind[] = "builtin unset -f trap\n";
 
+static const char stop[] = "trap -- '{ command [ ! -e " SHELL_CHANNEL "/stop ]";
+
 void shell_put_state(struct buf *b, const char *dump, size_t len) {
         bool variables = true;
 
@@ -298,7 +281,7 @@ void shell_put_state(struct buf *b, const char *dump, size_t len) {
                         own = true;
                 if (is_line(at, next, "trap -- '__hutch_hang_up' HUP\n")) /* of a shell at a terminal: attach.c */
                         own = true;
-                if (is_line(at, next, STOP_TRAP "\n")) /* of a text that exits */
+                if (next - at > (ptrdiff_t) sizeof(stop) && !memcmp(at, stop, sizeof(stop) - 1)) /* each shell has it */
                         own = true;
                 if (!own)
                         buf_put(b, at, (size_t) (next - at));

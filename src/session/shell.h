@@ -10,7 +10,7 @@
 
 struct shell_kind {
         const char *prelude; /* a text of ours that the shell begins with */
-        bool is_bash, is_busybox;
+        bool is_bash;
         int answers;       /* the fd on which it answers; bash, on its stdout, too */
         const char *print; /* its printf, whatever a person named so; and so on */
         const char *source;
@@ -47,7 +47,7 @@ void shell_put_dump(struct buf *b, const struct shell_kind *kind);
 void shell_put_quoted(struct buf *b, const char *text, size_t len);
 
 /* The text "env": assignments in front of the text "run". */
-void shell_put_env(struct buf *b, const char *env, size_t len);
+void shell_put_env(struct buf *b, const struct shell_kind *kind, const char *env, size_t len);
 
 /* A dump without the variables of these names. */
 void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names);

@@ -55,6 +55,7 @@ void session_ask(struct session *s) {
         session_put_guard(s, &lines);
         put_history(s, &lines);
         shell_put_dump(&lines, s->kind);
+        s->probe.key = 0; /* what is known of another dump is not known of this one */
         s->asking = session_say(s, &lines) >= 0;
         if (s->asking)
                 timer_set(s->loop, &s->ask, ASK_MOST_MS);
@@ -138,7 +139,7 @@ int session_ask_state(struct session *s, void (*told)(void *user, const char *st
         s->told_user = user;
         if (!s->dirty && s->state)
                 state_heard(s, s->state, s->state_len);
-        else if (!s->now && !s->asking && s->shell_runs && s->interrupts == 0)
+        else if (!s->now && !s->asking && s->shell_runs && s->interrupts == 0 && !session_is_restless(s))
                 session_ask(s);
         return 0;
 }

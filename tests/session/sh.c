@@ -101,6 +101,35 @@ static void over_a_restart(hutch_context *context, const char *shell) {
         hutch_box_close(box);
 }
 
+/* A shell that waits for a line is there, whatever happens meanwhile. */
+static void idles(hutch_context *context, const char *shell) {
+        hutch_box *box = open_session(context, shell);
+
+        hutch_result_free(run_text(box, "f() { echo f; }; trap 'T=t' USR1; sleep 0.05 &"));
+        usleep(300000);
+        says(box, "f; wait $! && echo waited", "f\nwaited\n", "a job that ends while nothing runs");
+        hutch_result_free(run_text(box, "(sleep 0.05; kill -USR1 $$; kill -INT $$; kill -WINCH $$; kill -URG $$) &"));
+        usleep(300000);
+        says(box, "f; echo $T; seq 3 | head -n 1", "f\nt\n1\n", "a trap, an interrupt");
+        hutch_box_close(box);
+}
+
+static void with_variables(hutch_context *context, const char *shell) {
+        static const char *const env[] = {"Q=q", "R=r", NULL};
+        hutch_request request = {
+                .struct_size = sizeof(request), .command = "echo $Q $R; sh -c 'echo $Q $R'", .env = env};
+        hutch_box *box = open_session(context, shell);
+        hutch_result *r;
+
+        hutch_result_free(run_text(box, "R=own; export S=s"));
+        r = run_request(box, &request);
+        is(r->output[1], "q r\nq r\n", "variables of a run: for programs, too");
+        hutch_result_free(r);
+        says(box, "echo ${Q-none} $R $S; sh -c 'echo ${Q-none} ${R-none}'", "none own s\nnone none\n",
+             "and gone afterwards");
+        hutch_box_close(box);
+}
+
 static void stops(hutch_context *context, const char *shell) {
         static const struct {
                 const char *text, *what;
@@ -172,6 +201,8 @@ static void all(hutch_context *context, const char *shell) {
         printf("# %s\n", shell);
         play(context, shell, scenes, sizeof(scenes) / sizeof(scenes[0]));
         over_a_restart(context, shell);
+        idles(context, shell);
+        with_variables(context, shell);
         stops(context, shell);
         cut(context, shell);
 }
