@@ -222,6 +222,14 @@ static void _noreturn_ end_now(struct life *l) {
         finish(l, status);
 }
 
+/* bash, and dash whatever it is called; see channel_open_lines(). */
+static bool reads_stdin(const char *shell) {
+        _cleanup_(freep) char *path = realpath(shell, NULL);
+        const char *name = path_basename(path ? path : shell);
+
+        return streq(path_basename(shell), "bash") || streq(name, "dash");
+}
+
 /* One shell at a time; fds are its stdin, its answers' pipe and its outputs. */
 static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         struct init_message message = {.event = INIT_SHELL};
@@ -234,7 +242,7 @@ static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
 
         if (l->target > 0)
                 return;
-        if (!streq(path_basename(plan.argv[0]), "bash")) {
+        if (!reads_stdin(plan.argv[0])) {
                 r = strv_copy(plan.argv, &argv);
                 if (r >= 0)
                         r = strv_push(&argv, SHELL_CHANNEL "/" SHELL_LINES);

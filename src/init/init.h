@@ -31,7 +31,7 @@ struct init_input {
 enum { STREAM_TERMINAL = -2 };
 
 #define SHELL_CHANNEL "/dev/hutch" /* the folder of a session's FIFOs and texts, read-only for the box */
-#define SHELL_LINES "sh" /* the one there that a plain sh reads; it is what such a shell is called in its errors */
+#define SHELL_LINES "sh"           /* the one there that busybox reads; it is what it calls itself in its errors */
 
 /* What init tells the warden. */
 enum init_event {

@@ -38,8 +38,8 @@ int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]);
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);
 
-/* The FIFO from which a new plain sh reads its lines, by name: one that is interactive and reads its stdin, which is no
- * terminal, shares what it has read ahead with programs, and busybox takes any signal there for the end. */
+/* The FIFO from which a new plain sh reads its lines. busybox opens it by name: of its stdin it takes any signal for
+ * the end, and shares what it has read ahead with programs of its own. */
 int channel_open_lines(struct channel *c, int *ret_read, int *ret_write);
 
 /* A FIFO for stdin, never used twice; the fd is open for both directions, so that opening it blocks nobody. */
