@@ -222,12 +222,12 @@ static void _noreturn_ end_now(struct life *l) {
         finish(l, status);
 }
 
-/* bash, and dash whatever it is called; see channel_open_lines(). */
+/* bash and dash, whatever they are called here; see channel_open_lines(). */
 static bool reads_stdin(const char *shell) {
         _cleanup_(freep) char *path = realpath(shell, NULL);
         const char *name = path_basename(path ? path : shell);
 
-        return streq(path_basename(shell), "bash") || streq(name, "dash");
+        return streq(path_basename(shell), "bash") || streq(name, "bash") || streq(name, "dash");
 }
 
 /* One shell at a time; fds are its stdin, its answers' pipe and its outputs. */
