@@ -86,6 +86,7 @@ static void hear(struct session *s, char *word, size_t len) {
         else if (word[1] == 'S') {
                 s->begins = false;
                 s->asks = len > 2 && !s->kind->is_bash;
+                channel_remove(&s->channel, SHELL_LINES); /* the shell has it open, and nobody else is to read there */
         } else if (word[1] == 'R' && s->now && number == s->now->number && !s->now->answered) {
                 s->failures = 0;
                 status = strtol(rest, &end, 10);

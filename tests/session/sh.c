@@ -106,6 +106,7 @@ static void idles(hutch_context *context, const char *shell) {
         hutch_box *box = open_session(context, shell);
 
         hutch_result_free(run_text(box, "f() { echo f; }; trap 'T=t' USR1; sleep 0.05 &"));
+        says(box, "test -e /dev/hutch/sh || echo none", "none\n", "the shell's lines have no name any more");
         usleep(600000);
         says(box, "f; wait $! && echo waited", "f\nwaited\n", "a job that ends while nothing runs");
         hutch_result_free(run_text(box, "(sleep 0.05; kill -USR1 $$; kill -WINCH $$; kill -URG $$) &"));
