@@ -1,0 +1,26 @@
+/* What the files of this room share. */
+#pragma once
+
+#include "protect.h"
+
+struct lead {
+        char *path; /* absolute, beneath top, resolved as far as it exists */
+        char *why;
+};
+
+struct protect {
+        const struct protect_tree *tree;
+        void *directories; /* a search tree of what is known about single directories, see vcs.c */
+        struct lead *leads;
+        size_t n_leads;
+        bool has_leads;
+};
+
+int protect_stat(const struct protect *p, enum protect_side side, const char *path, struct stat *ret);
+
+/* Where an absolute path leads, every link followed as that side has it. A part that does not exist, or cannot be
+ * looked at, stays as it is written. Each link that was followed is appended to *links (may be NULL). */
+int protect_resolve(const struct protect *p, enum protect_side side, const char *path, char ***links, char **ret);
+
+/* "/a" and "b" → "/a/b", "/" and "b" → "/b". NULL on lack of memory. */
+char *protect_join(const char *directory, const char *name);

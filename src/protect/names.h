@@ -1,0 +1,30 @@
+/* The names of data/protected. Pure: paths as text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a path meets a pattern. */
+enum names_match {
+        NAMES_NONE,
+        NAMES_ABOVE, /* it is a directory of the pattern, such as `.cargo` of `.cargo/config.toml` */
+        NAMES_NOTED, /* it is what a notice is about */
+        NAMES_EXACT, /* it is, or lies in, what the pattern names */
+};
+
+/* The strongest match of `path`, with the pattern in *ret_pattern. `path` is absolute and normalised; its first `root`
+ * bytes are the directory that is judged as a whole, 0 for none. What lies above that directory counts only as far as a
+ * pattern names it: in a workspace /w/.git, `hooks/x` is protected, but in a workspace /w/.claude/worktrees/a, `x` is
+ * not. */
+enum names_match names_find(const char *path, size_t root, bool is_directory, const char **ret_pattern);
+
+/* The protected names without a wildcard at their start, in the order of data/protected: `.git/config`, `.vscode/` +
+ * "**" as ".vscode". NULL after the last; *ret_tree is set for a whole directory. */
+const char *names_fixed(size_t i, bool *ret_tree, char *buffer, size_t room);
+
+/* The directory of a version control system that a single name is, as data/protected writes it (".git"), or NULL. */
+const char *names_vcs(const char *name, size_t len);
+
+/* Whether a program of that system updates `tail` (a path in the directory) all the time: NAMES_EXACT, or NAMES_ABOVE
+ * for a directory on the way to such a name. */
+enum names_match names_allowed(const char *vcs, const char *tail);

@@ -1,0 +1,185 @@
+"""Ways to make a program of the host run something from a workspace. Each row: what it is, its verdict, and how to try it.
+
+A row is (title, verdict, setup, plant, trigger):
+  verdict  "held": not applied without --force; "noticed": applied with a remark; a text: out of scope, and why.
+  setup    shell text on the host, before; the workspace is the current directory and HOME lies beside it
+  plant    shell text in the box; a list is several boxes, each applied
+  trigger  shell text on the host, afterwards: what a person would do; None where Debian has no such program: then the files
+           themselves are looked at
+@M@ is the file whose existence tells that something ran, @W@ the workspace."""
+
+REPO = "git init -q -b main . && echo a >f && git add f && git commit -qm x"
+RUN = "printf '#!/bin/sh\\ntouch @M@\\n' >{0}; chmod +x {0}"
+STATUS = "touch f; git status"
+rows = []
+
+
+def row(title, verdict, setup, plant, trigger=None):
+    rows.append((title, verdict, setup, plant, trigger))
+
+
+def run(path):
+    return RUN.format(path)
+
+
+# ---- git: hooks ----
+for hook, trigger in [("pre-commit", "echo b >f; git commit -qam y"), ("prepare-commit-msg", "git commit -q --allow-empty -m y"), ("commit-msg", "git commit -q --allow-empty -m y"),
+                      ("post-commit", "git commit -q --allow-empty -m y"), ("post-checkout", "git checkout -q -b z"), ("pre-rebase", "git checkout -q -b o; git commit -q --allow-empty -m o; git checkout -q main; git commit -q --allow-empty -m n; git rebase -q o"),
+                      ("reference-transaction", "git branch new"), ("post-index-change", "touch f; git status; git add f"),
+                      ("post-rewrite", "git commit -q --amend -m z"), ("post-merge", "git branch o; git merge -q o; git checkout -q -b p; git commit -q --allow-empty -m p; git checkout -q main; git merge -q p")]:
+    row(f"git hook {hook}", "held", REPO, "mkdir -p .git/hooks; " + run(f".git/hooks/{hook}"), trigger)
+row("git hook by a rename", "held", REPO, run("x") + "; mv x .git/hooks/post-checkout", "git checkout -q -b z")
+row("git hook, the mode of one that exists", "held", REPO + "; printf '#!/bin/sh\\ntouch @M@\\n' >.git/hooks/post-checkout; chmod 644 .git/hooks/post-checkout", "chmod +x .git/hooks/post-checkout", "git checkout -q -b z")
+row("git hooks directory replaced by a link", "held", REPO, "mkdir h; " + run("h/post-checkout") + "; rm -rf .git/hooks; ln -s ../h .git/hooks", "git checkout -q -b z")
+row("git hook that is a link to a file of the tree", "held", REPO, run("x") + "; ln -s ../../x .git/hooks/post-checkout", "git checkout -q -b z")
+row("git hook of a submodule", "held", "git init -q -b main ../s; git -C ../s commit -q --allow-empty -m s; " + REPO + "; git -c protocol.file.allow=always submodule -q add ../s sub",
+    run(".git/modules/sub/hooks/post-checkout"), "git -C sub checkout -q -b z")
+row("git hook of a linked worktree", "held", REPO + "; git worktree add -q wt", "mkdir -p .git/worktrees/wt; printf '[core]\\n hooksPath = @W@/h\\n' >.git/config.worktree; printf '[extensions]\\n worktreeConfig = true\\n' >>.git/config; mkdir h; " + run("h/post-checkout"), "git checkout -q -b z")
+
+# ---- git: configuration ----
+for key, trigger in [("core.fsmonitor=@P@", STATUS), ("core.hooksPath=@W@/h", "git checkout -q -b z"), ("core.pager=@P@", "script -qec 'git log' /dev/null"), ("core.editor=@P@", "git commit --amend"),
+                     ("core.sshCommand=@P@", "git fetch ssh://localhost/x"), ("core.gitProxy=@P@", "git fetch git://localhost/x"), ("core.askPass=@P@", None), ("alias.st=!@P@", "git st"), ("diff.external=@P@", "echo b >f; git diff"),
+                     ("sequence.editor=@P@", "git rebase -i HEAD"), ("gpg.program=@P@", "git commit -q --allow-empty -S -m y"), ("credential.helper=!@P@", "printf 'protocol=https\\nhost=h\\n\\n' | git credential fill"),
+                     ("pager.log=@P@", "script -qec 'git log' /dev/null"), ("uploadpack.packObjectsHook=@P@", None), ("remote.o.vcs=x", None), ("remote.o.uploadpack=@P@", "git config remote.o.url . ; git fetch o"), ("protocol.ext.allow=always", None),
+                     ("merge.tool=z", None), ("init.templateDir=@W@/t", None), ("core.alternateRefsCommand=@P@", None), ("filter.z.clean=@P@", None), ("interactive.diffFilter=@P@", None), ("sendemail.smtpServer=@P@", None),
+                     ("browser.z.cmd=@P@", None), ("man.viewer=z", None), ("tar.z.command=@P@", "git archive --format=z HEAD"), ("include.path=@W@/inc", None), ("core.worktree=/tmp", None), ("core.attributesFile=@W@/att", None)]:
+    name, value = key.split("=", 1)
+    row(f"git configuration {name}", "held", REPO, run("p") + "; mkdir -p h; cp p h/post-checkout; git config --file .git/config " + f"'{name}' '{value}'".replace("@P@", "@W@/p"), trigger)
+row("git configuration with a byte-order mark (W1e)", "held", REPO, run("p") + "; { printf '\\357\\273\\277[core]\\n\\tfsmonitor = @W@/p\\n'; cat .git/config; } >c; mv c .git/config", STATUS)
+row("git configuration behind 1 MiB of comment (W1e)", "held", REPO, run("p") + "; { head -c 1100000 /dev/zero | tr '\\0' '#'; printf '\\n[core]\\n\\tfsmonitor = @W@/p\\n'; } >>.git/config", STATUS)
+row("git configuration of a worktree", "held", REPO + "; git config extensions.worktreeConfig true", run("p") + "; printf '[core]\\n\\tfsmonitor = @W@/p\\n' >.git/config.worktree", STATUS)
+row(".git/info/attributes", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "echo '* filter=z' >.git/info/attributes", "echo b >f; git add f")
+row(".gitattributes", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "echo '* filter=z' >.gitattributes", "echo b >f; git add f")
+row(".gitattributes of a directory", "held", REPO + "; git config diff.z.textconv \"sh -c 'touch @M@; cat'\"; mkdir d; echo a >d/f; git add d; git commit -qm d", "echo '* diff=z' >d/.gitattributes", "echo b >d/f; git diff")
+row(".gitmodules", "held", REPO, "printf '[submodule \"x\"]\\n path = x\\n url = ./x\\n' >.gitmodules")
+row("an interactive rebase with exec", "held", REPO + "; git commit -q --allow-empty -m y", "mkdir -p .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee onto orig-head >/dev/null; echo refs/heads/main >head-name; echo 'exec touch @M@' >git-rebase-todo; echo 0 >msgnum; echo 1 >end; : >interactive; : >done", "GIT_EDITOR=true git rebase --continue")
+row("the sequencer's list", "held", REPO, "mkdir -p .git/sequencer; echo 'exec touch @M@' >.git/sequencer/todo")
+
+# ---- git: other directories that it takes for a repository ----
+BARE = "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' >{0}/HEAD; printf '[core]\\n repositoryformatversion = 0\\n bare = false\\n worktree = @W@\\n fsmonitor = @W@/p\\n' >{0}/config"
+row("a bare repository", "held", "", run("p") + "; echo a >f; " + BARE.format("d"), "cd d; git add -A :/; git status")
+row("a bare repository made of links (W1a)", "held", "", run("p") + "; mkdir d x; echo a >f; printf 'ref: refs/heads/main\\n' >x/h; mkdir x/o x/r; printf '[core]\\n repositoryformatversion = 0\\n bare = false\\n worktree = @W@\\n fsmonitor = @W@/p\\n' >x/c; cp x/h d/HEAD; ln -s ../x/o d/objects; ln -s ../x/r d/refs; ln -s ../x/c d/config",
+    "cd d; git add -A :/; git status")
+row("HEAD as a link too (W1a)", "held", "", run("p") + "; mkdir d x; echo a >f; mkdir x/o x/r; printf '[core]\\n repositoryformatversion = 0\\n bare = false\\n worktree = @W@\\n fsmonitor = @W@/p\\n' >x/c; ln -s refs/heads/main d/HEAD; ln -s ../x/o d/objects; ln -s ../x/r d/refs; ln -s ../x/c d/config",
+    "cd d; git add -A :/; git status")
+row("a repository in two runs, refs a file first (W1a)", "held", "", [run("p") + "; echo a >f; " + BARE.format("d") + "; rmdir d/refs; echo x >d/refs", "rm -f d/refs; mkdir -p d/refs d/objects; [ -e d/HEAD ] || echo 'ref: refs/heads/main' >d/HEAD"], "cd d; git add -A :/; git status")
+row("a repository in three runs, name by name (W1a)", "held", "", [run("p") + "; echo a >f; " + BARE.format("d") + "; rm -r d/refs d/objects", "mkdir d/objects", "mkdir d/refs"], "cd d; git add -A :/; git status")
+row("objects as an executable file (W1a)", "held", "", run("p") + "; echo a >f; " + BARE.format("d") + "; rmdir d/objects; cp p d/objects; chmod 755 d/objects", None)
+row("a bare repository beneath .git and a link to it (W1a)", "held", REPO, run("p") + "; " + BARE.format(".git/docs") + "; ln -s .git/docs docs", "cd docs; git add -A :/; git status")
+row("a bare repository beneath .git/refs/heads (W1a)", "held", REPO, run("p") + "; " + BARE.format(".git/refs/heads"), "cd .git/refs/heads; git add -A :/; git status")
+row("a bare repository beneath .git/logs (W1a)", "held", REPO, run("p") + "; " + BARE.format(".git/logs/a"), "cd .git/logs/a; git add -A :/; git status")
+row("a repository by commondir (W1a)", "held", "mkdir -p ../o; git init -q --bare ../o", run("p") + "; mkdir d; echo 'ref: refs/heads/main' >d/HEAD; echo @W@/c >d/commondir; mkdir -p c/objects; mkdir c/refs2; printf '[core]\\n fsmonitor = @W@/p\\n' >c/config; mv c/refs2 c/refs; echo a >f", "cd d; git --work-tree=@W@ add -A; git --work-tree=@W@ status")
+row("a new repository in a subdirectory", "held", REPO, run("p") + "; mkdir s; cd s; git init -q .; git config core.fsmonitor @W@/p", "cd s; git add -A; git status")
+row("a .git file that leads to a directory of the tree", "held", "mkdir s", run("p") + "; " + BARE.format("s/n") + "; echo 'gitdir: n' >s/.git", "cd s; echo a >f; git add -A :/; git status")
+row("a .git link that leads to a directory of the tree", "held", "mkdir s", run("p") + "; " + BARE.format("n") + "; ln -s ../n s/.git", "cd s; echo a >f; git add -A :/; git status")
+row("the configuration of a bare repository of the host", "held", "git init -q --bare b.git", run("p") + "; mkdir -p w; printf '[core]\\n repositoryformatversion = 0\\n bare = false\\n worktree = @W@/w\\n fsmonitor = @W@/p\\n' >b.git/config; echo a >w/f", "cd b.git; git add -A :/; git status")
+row("a hook of a bare repository of the host", "held", REPO + "; git init -q --bare b.git", run("b.git/hooks/post-update") , "git push -q b.git main")
+row("the configuration of a separate git directory (W1b)", "held", "git init -q -b main --separate-git-dir=r .; echo a >f; git add f; git commit -qm x", run("p") + "; git config --file r/config core.fsmonitor @W@/p", STATUS)
+row(".GIT in capitals", "held", "", "mkdir -p .GIT/hooks; " + run(".GIT/hooks/post-checkout"))
+
+# ---- git: where the host's own configuration points (W1b) ----
+FSM = "printf '[core]\\n\\tfsmonitor = @W@/p\\n' >{0}"
+for what, setup, plant in [
+        ("the first of two include.path", "git config --add include.path @W@/one; git config --add include.path @W@/two", FSM.format("one")),
+        ("the second of two include.path", "git config --add include.path @W@/one; git config --add include.path @W@/two", FSM.format("two")),
+        ("a relative include.path", "git config include.path ../conf/x; mkdir conf", FSM.format("conf/x")),
+        ("includeIf", "git config includeIf.gitdir:@W@/.path ../x", FSM.format("x")),
+        ("includeIf onbranch that does not hold yet", "git config includeIf.onbranch:later.path ../x", FSM.format("x")),
+        ("an include in an include", "git config include.path ../x; printf '[include]\\n path = y/z\\n' >x", "mkdir -p y; " + FSM.format("y/z")),
+        ("an include of the home", "git config --global include.path @W@/x", FSM.format("x")),
+        ("core.hooksPath of the home", "git config --global core.hooksPath @W@/hk", "mkdir -p hk; " + run("hk/post-checkout")),
+        ("core.hooksPath, relative and not there yet", "git config core.hooksPath tools/hooks", "mkdir -p tools/hooks; " + run("tools/hooks/post-checkout")),
+        ("core.hooksPath by a link", "mkdir -p real; ln -s real lk; git config core.hooksPath lk", run("real/post-checkout")),
+        ("core.hooksPath, the link changed", "mkdir -p real; ln -s real lk; git config core.hooksPath lk", "mkdir other; " + run("other/post-checkout") + "; rm lk; ln -s other lk"),
+        ("core.hooksPath, a directory above replaced by a link", "mkdir -p a/b; git config core.hooksPath a/b", "mkdir -p c/b; " + run("c/b/post-checkout") + "; rm -r a; ln -s c a"),
+        ("core.hooksPath with ~ and quotes", "git config core.hooksPath '~/in'; ln -s @W@/inside ~/in; mkdir inside", run("inside/post-checkout")),
+        ("core.fsmonitor, a script of the tree", "mkdir tools; git config core.fsmonitor tools/x", run("tools/x")),
+        ("core.fsmonitor by an interpreter", "git config core.fsmonitor 'sh fsm'", run("fsm")),
+        ("filter.z.clean, a script of the tree", "mkdir tools; git config filter.z.clean tools/x; echo '* filter=z' >.gitattributes", run("tools/x")),
+        ("filter.z.clean with an absolute path", "git config filter.z.clean '@W@/x %f'; echo '* filter=z' >.gitattributes", run("x")),
+        ("diff.external, a script of the tree", "git config diff.external ./x", run("x")),
+        ("an alias that runs a script of the tree", "git config alias.st '!./tools/st'; mkdir tools", run("tools/st")),
+        ("one hook that is a link into the tree", "mkdir tools; : >tools/x; chmod +x tools/x; ln -s ../../tools/x .git/hooks/post-checkout", run("tools/x")),
+        ("a hooks directory that is a link into the tree", "mkdir tools; rm -r .git/hooks; ln -s ../tools .git/hooks", run("tools/post-checkout")),
+        ("core.attributesFile in the tree", "git config core.attributesFile @W@/att; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "echo '* filter=z' >att"),
+        ("init.templateDir in the tree", "git config --global init.templateDir @W@/tpl; mkdir tpl", "mkdir -p tpl/hooks; " + run("tpl/hooks/post-commit")),
+]:
+    row(f"the host's configuration: {what} (W1b)", "held", REPO + "; " + setup, (run("p") + "; " if "fsmonitor = @W@/p" in plant else "") + plant,
+        "touch f; echo b >>f; git status; git diff; git st; git add f; git checkout -q -b z; git checkout -q -b later; touch f; git status; git init -q ../n; cd ../n; git commit -q --allow-empty -m n")
+row("a submodule's configuration points into the tree (W1b)", "held", "git init -q -b main ../s; git -C ../s commit -q --allow-empty -m s; " + REPO + "; git -c protocol.file.allow=always submodule -q add ../s sub; git -C sub config core.hooksPath @W@/hk",
+    "mkdir hk; " + run("hk/post-checkout"), "git -C sub checkout -q -b z")
+row("a linked worktree's configuration points into the tree (W1b)", "held", REPO + "; git config extensions.worktreeConfig true; git worktree add -q ../wt; git -C ../wt config --worktree core.hooksPath @W@/hk", "mkdir hk; " + run("hk/post-checkout"), "cd ../wt; git checkout -q -b z")
+
+# ---- links in the place of directories that begin a pattern (W1c) ----
+row(".git/info as a link (W1c)", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "mkdir inf; echo '* filter=z' >inf/attributes; rm -rf .git/info; ln -s ../inf .git/info", "echo b >f; git add f")
+row(".cargo as a link (W1c)", "held", "mkdir src; echo 'fn main(){}' >src/main.rs; printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n' >Cargo.toml", run("p") + "; mkdir c; printf '[build]\\nrustc-wrapper = \"@W@/p\"\\n' >c/config.toml; ln -s c .cargo", "cargo build --offline")
+for name in [".config", ".yarn", ".github", "CVS", ".julia"]:
+    row(f"{name} as a link (W1c)", "held", "", f"mkdir x; ln -s x {name}")
+row("a link to .git/hooks", "held", REPO, "ln -s .git/hooks h")
+row("a link to .vscode", "held", "mkdir .vscode", "ln -s .vscode v")
+
+# ---- other version control systems (W1d) ----
+row("hg: .hg/hgrc hooks (W1d)", "held", "hg init", "printf '[hooks]\\nprecommit = touch @M@\\n' >.hg/hgrc", "echo a >a; hg add a; hg commit -u x -m x")
+row("hg: an alias (W1d)", "held", "hg init", "printf '[alias]\\nstatus = !touch @M@\\n' >.hg/hgrc", "hg status")
+row("hg: an extension (W1d)", "held", "hg init", "echo 'open(\"@M@\", \"w\")' >e.py; printf '[extensions]\\ne = @W@/e.py\\n' >.hg/hgrc", "hg status")
+row("hg: a new repository (W1d)", "held", "", "mkdir -p .hg/store; echo store >.hg/requires; printf '[alias]\\nstatus = !touch @M@\\n' >.hg/hgrc", "hg status")
+row("hg: a shared repository (W1d)", "held", "hg init; mkdir -p o/.hg", "mkdir -p o2; echo shared >>.hg/requires; echo @W@/o2 >.hg/sharedpath")
+row("hg: .hg replaced by a link (W1d)", "held", "", "mkdir -p x/store; : >x/requires; printf '[alias]\\nstatus = !touch @M@\\n' >x/hgrc; ln -s x .hg", "hg status")
+row("darcs: _darcs/prefs/defaults (W1d)", "held", "darcs init -q", "echo 'ALL prehook touch @M@' >_darcs/prefs/defaults; echo 'ALL run-prehook' >>_darcs/prefs/defaults", "echo a >a; darcs add -q a; darcs record -q -A x -a -m x")
+row("cvs: CVS/Root (W1d)", "held", "", "mkdir CVS; " + run("p") + "; echo ':ext;CVS_RSH=@W@/p:h:/x' >CVS/Root; echo . >CVS/Repository; : >CVS/Entries", "CVS_RSH=@W@/p cvs -q update")
+row("fossil: .fslckout (W1d)", "held", "", "echo x >.fslckout")
+for path in [".sl/config", ".jj/repo/config.toml", ".jj/repo/store/git_target", ".bzr/branch/branch.conf", ".pijul/config", ".fossil-settings/th1-setup", ".repo/repo/main.py", "CVSROOT/loginfo", ".arcconfig", ".hgsub"]:
+    row(f"{path} (W1d)", "held", "", f"mkdir -p {path.rsplit('/', 1)[0] if '/' in path else '.'}; echo x >{path}")
+
+# ---- shells, with the workspace as home ----
+for shell, name, trigger in [("bash", ".bashrc", "HOME=@W@ bash -i -c true"), ("bash", ".bash_profile", "HOME=@W@ bash -l -c true"), ("bash", ".bash_login", "HOME=@W@ bash -l -c true"), ("bash", ".profile", "HOME=@W@ bash -l -c true"),
+                             ("bash", ".bash_logout", "HOME=@W@ bash -l -c exit"), ("zsh", ".zshenv", "HOME=@W@ zsh -c true"), ("zsh", ".zshrc", "HOME=@W@ zsh -i -c true"), ("zsh", ".zprofile", "HOME=@W@ zsh -l -c true"), ("zsh", ".zlogin", "HOME=@W@ zsh -l -c true"),
+                             ("tcsh", ".tcshrc", "HOME=@W@ tcsh -c true"), ("tcsh", ".cshrc", "HOME=@W@ tcsh -c true"), ("tcsh", ".login", None), ("mksh", ".mkshrc", "HOME=@W@ mksh -i -c true"), ("ksh", ".kshrc", None), ("zsh", ".zlogout", None), ("bash", ".bash_aliases", None), ("readline", ".inputrc", None)]:
+    row(f"{shell}: {name}", "held", "", f"echo 'touch @M@' >{name}", trigger)
+row("fish: .config/fish/config.fish", "held", "", "mkdir -p .config/fish; echo 'touch @M@' >.config/fish/config.fish", "HOME=@W@ XDG_CONFIG_HOME= fish -c true")
+row("fish: .config/fish/conf.d", "held", "", "mkdir -p .config/fish/conf.d; echo 'touch @M@' >.config/fish/conf.d/x.fish", "HOME=@W@ XDG_CONFIG_HOME= fish -c true")
+row("direnv: .envrc", "held", "", "echo 'touch @M@' >.envrc", "direnv allow .; direnv exec . true")
+
+# ---- tools that read commands from the current directory ----
+row("gdb: .gdbinit", "held", "", "echo 'shell touch @M@' >.gdbinit", "gdb -q -batch -iex 'set auto-load safe-path /' -ex quit")
+row("gdb: .gdbearlyinit (W1d)", "held", "", "echo 'shell touch @M@' >.gdbearlyinit")
+row("perl -d: .perldb", "held", "echo 1 >x.pl", "echo 'system \"touch @M@\";' >.perldb; chmod 600 .perldb", "chmod 600 .perldb; HOME=@W@ PERLDB_OPTS='NonStop=1 noTTY' perl -d x.pl")
+row("pdb: .pdbrc", "held", "echo 'pass' >x.py", "echo '!import os; os.system(\"touch @M@\")' >.pdbrc", "echo c | python3 -m pdb x.py")
+row("irb: .irbrc", "held", "", "echo 'system(\"touch @M@\")' >.irbrc", "echo exit | HOME=@W@ irb")
+row("sqlite3: .sqliterc", "held", "", "echo '.shell touch @M@' >.sqliterc")
+row("psql: .psqlrc", "held", "", "echo '\\! touch @M@' >.psqlrc")
+row("tmux: .tmux.conf", "held", "", "echo 'run-shell \"touch @M@\"' >.tmux.conf", "HOME=@W@ TMUX= tmux -L hutch$$ new-session -d true; sleep 0.3; HOME=@W@ tmux -L hutch$$ kill-server")
+row("screen: .screenrc", "held", "", "echo 'screen touch @M@' >.screenrc")
+row("vim: .exrc", "held", "", "echo '!touch @M@' >.exrc", "vim -es -u NONE --cmd 'set exrc' -c 'source .exrc' -c q")
+row("vim: .vimrc", "held", "", "echo 'call system(\"touch @M@\")' >.vimrc", "HOME=@W@ vim -es -u .vimrc -c q </dev/null; HOME=@W@ timeout 5 vim -T dumb -c q </dev/null")
+row("npm: .npmrc script-shell", "held", "echo '{\"scripts\":{\"x\":\"true\"}}' >package.json", run("p") + "; echo 'script-shell=@W@/p' >.npmrc", "npm run x")
+row("npm: .npmrc git", "held", "", "echo 'git=@W@/p' >.npmrc")
+row("yarn: .yarnrc.yml yarnPath", "held", "", "echo 'yarnPath: ./x.js' >.yarnrc.yml")
+row("yarn: .yarn/releases (W1d)", "held", "", "mkdir -p .yarn/releases; echo x >.yarn/releases/yarn.cjs")
+row("cargo: .cargo/config.toml", "held", "mkdir src; echo 'fn main(){}' >src/main.rs; printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n' >Cargo.toml", run("p") + "; mkdir .cargo; printf '[build]\\nrustc-wrapper = \"@W@/p\"\\n' >.cargo/config.toml", "cargo build --offline")
+row("cargo: .cargo/config", "held", "mkdir src; echo 'fn main(){}' >src/main.rs; printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n' >Cargo.toml", run("p") + "; mkdir .cargo; printf '[build]\\nrustc = \"@W@/p\"\\n' >.cargo/config", "cargo build --offline")
+row("maven: .mvn/jvm.config (W1d)", "held", "", "mkdir .mvn; echo '-XX:OnError=x' >.mvn/jvm.config")
+for tool, path in [("R", ".Rprofile"), ("R", ".Renviron"), ("ghci", ".ghci"), ("iex", ".iex.exs"), ("ocaml", ".ocamlinit"), ("octave", ".octaverc"), ("lldb", ".lldbinit"), ("pry", ".pryrc"), ("rustup", "rust-toolchain.toml"), ("rustup", "rust-toolchain"), ("pnpm", ".pnpmfile.cjs"),
+                   ("pnpm", ".pnpmfile.mjs"), ("bun", "bunfig.toml"), ("yarn", ".yarnrc"), ("mise", "mise.toml"), ("mise", ".mise.toml"), ("mise", "mise.local.toml"), ("mise", ".config/mise/config.toml"), ("ripgrep", ".ripgreprc"), ("curl", ".curlrc"), ("wget", ".wgetrc"), ("bazel", ".bazelrc"),
+                   ("bundler", ".bundle/config"), ("ansible", "ansible.cfg"), ("gradle", ".gradle/init.gradle"), ("uv", "uv.toml"), ("valgrind", ".valgrindrc"), ("guile", ".guile"), ("sbcl", ".sbclrc"), ("tig", ".tigrc"), ("ssh", ".ssh/config"), ("gpg", ".gnupg/gpg.conf"),
+                   ("desktop", ".config/autostart/x.desktop"), ("systemd", ".config/systemd/user/x.service"), ("X11", ".xinitrc"),
+                   # editors
+                   ("Visual Studio Code", ".vscode/tasks.json"), ("Visual Studio Code", "x.code-workspace"), ("JetBrains", ".idea/workspace.xml"), ("Helix", ".helix/languages.toml"), ("Zed", ".zed/tasks.json"), ("Neovim", ".nvim.lua"), ("Neovim", ".nvimrc"), ("Emacs", ".dir-locals.el"),
+                   ("Emacs", ".emacs.d/init.el"), ("Kakoune", ".kakrc"), ("Sublime Text", "x.sublime-project"), ("dev containers", ".devcontainer/devcontainer.json"), ("YouCompleteMe", ".ycm_extra_conf.py"), ("vimspector", ".vimspector.json"),
+                   # agents
+                   ("Claude Code", ".claude/settings.json"), ("Claude Code", ".mcp.json"), ("Codex", ".codex/config.toml"), ("Gemini", ".gemini/settings.json"), ("Cursor", ".cursor/mcp.json"), ("Windsurf", ".windsurf/x"), ("opencode", "opencode.json"), ("opencode", "opencode.jsonc"),
+                   ("opencode", ".opencode/plugin/x.js"), ("Crush", "crush.json"), ("Crush", ".crush.json"), ("Kiro", ".kiro/hooks/x.json"), ("Amazon Q", ".amazonq/mcp.json"), ("Qwen Code", ".qwen/settings.json"), ("Junie", ".junie/x"), ("OpenHands", ".openhands/setup.sh"), ("aider", ".aider.conf.yml"),
+                   ("Roo", ".roo/mcp.json"), ("Cline", ".cline/x"), ("Continue", ".continue/config.json"), ("hutch", ".jail"), ("hutch", "hutch.yaml"),
+                   # hooks kept in the tree
+                   ("husky", ".husky/pre-commit"), ("lefthook", "lefthook.yml"), ("lefthook", ".lefthook.toml"), ("lefthook", "lefthook.json"), ("lefthook", ".config/lefthook.yml"), ("lefthook", "lefthook-local.yaml"), ("pre-commit", ".pre-commit-config.yaml"), ("overcommit", ".overcommit.yml")]:
+    row(f"{tool}: {path}", "held", "", f"mkdir -p {path.rsplit('/', 1)[0] if '/' in path else '.'}; echo x >{path}")
+
+# ---- noticed ----
+for path in ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".clinerules", ".tool-versions", ".python-version", ".nvmrc", ".github/workflows/ci.yml", ".github/copilot-instructions.md", ".gitlab-ci.yml"]:
+    row(path, "noticed", "", f"mkdir -p {path.rsplit('/', 1)[0] if '/' in path else '.'}; echo x >{path}")
+
+# ---- out of scope: a person runs these by name ----
+for path, why in [("Makefile", "make runs it when a person asks for a target"), ("package.json", "npm runs scripts that a person names"), ("setup.py", "pip runs it when a person installs the project"), ("build.rs", "cargo runs it when a person builds"), ("conftest.py", "pytest runs it when a person tests"),
+                  ("CMakeLists.txt", "cmake runs it when a person configures"), ("Dockerfile", "docker runs it when a person builds"), ("justfile", "just runs it when a person asks"), ("run.sh", "a script runs when a person starts it"), ("pyproject.toml", "build back ends run when a person installs"),
+                  ("Rakefile", "rake runs it when a person asks"), ("build.gradle", "gradle runs it when a person builds"), ("pom.xml", "maven runs it when a person builds"), ("docker-compose.yml", "compose runs it when a person asks"), ("Gemfile", "bundler runs it when a person installs"), ("sitecustomize.py", "python imports it from its own path only")]:
+    row(path, why, "", f"echo x >{path}")
