@@ -1,0 +1,21 @@
+/* What a relay carries for a box. Part of the plan; pure data. */
+#pragma once
+
+#include "../base/buf.h"
+
+struct relay_config {
+        bool outbound;     /* an allowlist */
+        char *log;         /* the file that every decision is written to, NULL: none */
+        char **rules;      /* text, as net_rule_parse() reads it */
+        char **host_ports; /* of the host's loopback that the box may reach; "*": all */
+        char **publish;    /* "HOSTPORT:PORT" */
+        bool publish_auto; /* every port that the box listens on, under its own number */
+};
+
+struct wire_reader;
+void relay_config_get(struct wire_reader *r, struct relay_config *ret);
+bool relay_config_is_needed(const struct relay_config *config);
+
+void relay_config_encode(const struct relay_config *config, struct buf *b);
+int relay_config_decode(const void *data, size_t len, struct relay_config *ret);
+void relay_config_done(struct relay_config *config);

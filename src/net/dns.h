@@ -1,0 +1,42 @@
+/* DNS messages (RFC 1035), as much of them as a resolver needs that answers with addresses: it reads the question of a
+ * box, asks a server of the host, reads the addresses out of that answer, and writes an answer of its own. Nothing of a
+ * message is passed on as it came. Pure. */
+#pragma once
+
+#include "address.h"
+#include "rules.h"
+
+enum { DNS_A = 1, DNS_AAAA = 28 };
+enum { DNS_OK = 0, DNS_FORMAT = 1, DNS_FAILED = 2, DNS_NO_NAME = 3, DNS_REFUSED = 5 };
+
+#define DNS_MESSAGE 1232 /* what we send at most in one datagram */
+#define DNS_ADDRESSES 32 /* of one answer; more are left out */
+
+struct dns_question {
+        uint16_t id, flags, type;
+        bool valid;                     /* `name` is a host name; otherwise nobody may be asked for it */
+        char name[NAME_MAX_LENGTH + 1]; /* normalised */
+        uint8_t raw[260];               /* name, type and class as they came, to be repeated in the answer */
+        size_t raw_len;
+        size_t room; /* how long an answer the asker takes by datagram */
+};
+
+struct dns_answer {
+        unsigned code;
+        bool truncated;
+        uint32_t ttl; /* the smallest */
+        struct address addresses[DNS_ADDRESSES];
+        size_t n;
+};
+
+/* -EBADMSG: no question that can be answered. */
+int dns_parse_question(const uint8_t *data, size_t len, struct dns_question *ret);
+
+/* Returns the length of the message. Addresses that do not fit `room` are left out. */
+size_t dns_build_answer(const struct dns_question *q, const struct dns_answer *answer, uint8_t *ret, size_t room);
+
+size_t dns_build_question(uint16_t id, const char *name, uint16_t type, uint8_t ret[static DNS_MESSAGE]);
+
+/* The addresses of `name`, through the answer's aliases. -EBADMSG: malformed, or not an answer to that question. */
+int dns_parse_answer(const uint8_t *data, size_t len, uint16_t id, const char *name, uint16_t type,
+                     struct dns_answer *ret);

@@ -1,0 +1,288 @@
+/* What the relay allows: by rules for addresses, and by the addresses that an allowed name led to. The decision about a
+ * connection is made from its socket's own address, which the kernel knows to be the destination. */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_log.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <stdio.h>
+
+#include "../base/io.h"
+#include "relay_internal.h"
+
+#define PIN_MS (10 * 60 * 1000ull)
+#define OPEN_SECONDS 3600
+#define REOPEN_MS (OPEN_SECONDS / 2 * 1000ull)
+
+static size_t bucket_of(const struct address *a) {
+        uint64_t h = 1469598103934665603ull;
+
+        for (size_t i = 0; i < sizeof(a->bytes); i++)
+                h = (h ^ a->bytes[i]) * 1099511628211ull;
+        return h % PIN_BUCKETS;
+}
+
+static struct pin *find_pin(struct relay *relay, const struct address *a, const char *name) {
+        for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next)
+                if (address_equal(&p->address, a) && (!name || streq(p->name, name)))
+                        return p;
+        return NULL;
+}
+
+static bool is_loopback(const struct address *a) {
+        return streq(address_special(a) ?: "", "loopback");
+}
+
+void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret) {
+        uint64_t now = relay_now_ms();
+
+        *ret = (struct verdict){0};
+        if (is_loopback(a)) {
+                ret->host = true;
+                ret->allowed = !udp && relay->all_host_ports;
+                for (size_t i = 0; !udp && i < relay->n_host_ports; i++)
+                        ret->allowed |= relay->host_ports[i] == port;
+                return;
+        }
+        if (!relay->config.outbound)
+                return;
+        for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next) {
+                if (!address_equal(&p->address, a) || p->until_ms < now)
+                        continue;
+                ret->rule = rules_match_name(relay->rules, relay->n_rules, p->name, port);
+                strcpy(ret->name, p->name);
+                if (ret->rule) {
+                        ret->allowed = true;
+                        return;
+                }
+        }
+        ret->rule = rules_match_address(relay->rules, relay->n_rules, a, port);
+        ret->allowed = ret->rule != NULL;
+}
+
+/* ---- pins ---- */
+
+static int open_way(struct relay *relay, const char *name, const struct address *a) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < relay->n_rules; i++)
+                if (rules_match_name(&relay->rules[i], 1, name, 0))
+                        r = gate_allow(relay->gate, a, relay->rules[i].port, OPEN_SECONDS);
+        return r;
+}
+
+/* Pins that ended make room for others. */
+static void drop_old_pins(struct relay *relay, uint64_t now) {
+        for (size_t i = 0; i < PIN_BUCKETS; i++)
+                for (struct pin **p = &relay->pins[i]; *p;) {
+                        struct pin *old = *p;
+
+                        if (old->until_ms >= now) {
+                                p = &old->next;
+                                continue;
+                        }
+                        *p = old->next;
+                        free(old);
+                        relay->n_pins--;
+                }
+}
+
+static int pin_one(struct relay *relay, const char *name, const struct address *a, uint32_t ttl) {
+        uint64_t now = relay_now_ms(), keep = ttl * 1000ull > PIN_MS ? ttl * 1000ull : PIN_MS;
+        struct pin *p = find_pin(relay, a, name);
+        size_t bucket = bucket_of(a);
+        int r;
+
+        if (keep > OPEN_SECONDS / 2 * 1000ull)
+                keep = OPEN_SECONDS / 2 * 1000ull;
+        if (p) {
+                p->until_ms = now + keep;
+                if (now - p->opened_ms < REOPEN_MS)
+                        return 0;
+                p->opened_ms = now;
+                return open_way(relay, name, a);
+        }
+        if (relay->n_pins >= MAX_PINS)
+                drop_old_pins(relay, now);
+        if (relay->n_pins >= MAX_PINS)
+                return -ENOSPC;
+        r = open_way(relay, name, a);
+        if (r < 0)
+                return r;
+        p = calloc(1, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
+        *p = (struct pin){.next = relay->pins[bucket], .address = *a, .until_ms = now + keep, .opened_ms = now};
+        strcpy(p->name, name);
+        relay->pins[bucket] = p;
+        relay->n_pins++;
+        return 0;
+}
+
+/* Whether the host has a way to the address at all; an answer without one would only delay a program. */
+static bool is_routed(const struct address *a) {
+        struct sockaddr_storage sa;
+        socklen_t len = address_to_sockaddr(a, 9, &sa);
+        _cleanup_(closep) int fd = socket(a->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        return fd >= 0 && (connect(fd, (struct sockaddr *) &sa, len) >= 0 || errno != ENETUNREACH);
+}
+
+int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) {
+        size_t kept = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < answer->n; i++) {
+                const struct address *a = &answer->addresses[i];
+                const char *special = address_special(a);
+
+                if (special && !rules_match_address(relay->rules, relay->n_rules, a, 0)) {
+                        struct relay_event event = {.kind = RELAY_REFUSED};
+                        char text[ADDRESS_TEXT];
+
+                        snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
+                        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+                        snprintf(event.name, sizeof(event.name), "%s", name);
+                        if (!streq(special, "loopback"))
+                                snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
+                        (void) message_send(relay->control.fd, &event, sizeof(event), NULL, 0);
+                        continue;
+                }
+                if (!is_routed(a))
+                        continue;
+                r = pin_one(relay, name, a, answer->ttl);
+                if (r < 0)
+                        return r;
+                answer->addresses[kept++] = *a;
+        }
+        answer->n = kept;
+        if (answer->ttl > PIN_MS / 1000)
+                answer->ttl = PIN_MS / 1000;
+        return 0;
+}
+
+/* ---- reports ---- */
+
+/* Each refusal is reported once, and there is a limit to what a box can make the relay remember. */
+static bool is_new(struct relay *relay, const void *data, size_t len) {
+        uint64_t h = 1469598103934665603ull;
+
+        for (size_t i = 0; i < len; i++)
+                h = (h ^ ((const uint8_t *) data)[i]) * 1099511628211ull;
+        for (size_t i = 0; i < relay->n_refusals; i++)
+                if (relay->refusals[i] == h)
+                        return false;
+        if (relay->n_refusals == MAX_REFUSALS)
+                return false;
+        relay->refusals[relay->n_refusals++] = h;
+        return true;
+}
+
+static void send_event(struct relay *relay, const struct relay_event *event) {
+        (void) send(relay->control.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void relay_refuse_name(struct relay *relay, const char *name, const char *rule) {
+        struct relay_event event = {.kind = RELAY_REFUSED};
+
+        if (!is_new(relay, name, strlen(name)))
+                return;
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        snprintf(event.rule, sizeof(event.rule), "%s", rule);
+        snprintf(event.fix, sizeof(event.fix), "--allow-host %s", name);
+        send_event(relay, &event);
+}
+
+void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule) {
+        struct {
+                struct address a;
+                uint16_t port, udp;
+        } key;
+        struct relay_event event = {.kind = RELAY_REFUSED, .udp = udp, .port = port};
+        const struct pin *pin = find_pin(relay, a, NULL);
+        char text[ADDRESS_TEXT];
+
+        memset(&key, 0, sizeof(key));
+        key.a = *a;
+        key.port = port;
+        key.udp = udp;
+        if (!is_new(relay, &key, sizeof(key)))
+                return;
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.rule, sizeof(event.rule), "%s", rule);
+        if (pin)
+                snprintf(event.name, sizeof(event.name), "%s", pin->name);
+        if (is_loopback(a))
+                snprintf(event.fix, sizeof(event.fix), "--allow-host-port %u", port);
+        else if (pin)
+                snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", pin->name, port);
+        else if (port)
+                snprintf(event.fix, sizeof(event.fix), "--allow-host %s", address_format_port(a, port, text));
+        send_event(relay, &event);
+}
+
+void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
+                  const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received) {
+        struct relay_event event = {.kind = kind, .udp = udp, .port = port, .sent = sent, .received = received};
+        char text[ADDRESS_TEXT];
+
+        if (!relay->config.log)
+                return;
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        if (rule)
+                snprintf(event.rule, sizeof(event.rule), "%s", relay->rule_texts[rule - relay->rules]);
+        send_event(relay, &event);
+}
+
+/* ---- what the kernel refused ---- */
+
+static void judge_packet(struct relay *relay, const uint8_t *packet, size_t len) {
+        struct address a;
+        uint8_t protocol;
+        uint16_t port = 0;
+        size_t header;
+
+        if (len >= sizeof(struct iphdr) && packet[0] >> 4 == 4) {
+                header = (size_t) (packet[0] & 15) * 4;
+                protocol = packet[9];
+                a = address_of_bytes(AF_INET, packet + 16);
+        } else if (len >= sizeof(struct ip6_hdr) && packet[0] >> 4 == 6) {
+                header = sizeof(struct ip6_hdr);
+                protocol = packet[6];
+                a = address_of_bytes(AF_INET6, packet + 24);
+        } else
+                return;
+        if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+                return;
+        if (len >= header + 4)
+                port = (uint16_t) (packet[header + 2] << 8 | packet[header + 3]);
+        if (streq(address_special(&a) ?: "", "multicast"))
+                return;
+        relay_refuse_address(relay, &a, port, protocol == IPPROTO_UDP, "not in the allowlist");
+}
+
+void relay_on_log(struct relay *relay, struct source *source, uint32_t events _unused_) {
+        _Alignas(struct nlmsghdr) uint8_t data[8192];
+        ssize_t len = recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
+
+        if (len <= 0)
+                return;
+        for (struct nlmsghdr *h = (struct nlmsghdr *) data; NLMSG_OK(h, (size_t) len); h = NLMSG_NEXT(h, len)) {
+                size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
+
+                if (h->nlmsg_type != (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET))
+                        continue;
+                while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
+                        const struct nlattr *attribute = (const struct nlattr *) ((uint8_t *) h + at);
+
+                        if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
+                                break;
+                        if ((attribute->nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
+                                judge_packet(relay, (const uint8_t *) (attribute + 1),
+                                             attribute->nla_len - sizeof(*attribute));
+                        at += NLMSG_ALIGN(attribute->nla_len);
+                }
+        }
+}

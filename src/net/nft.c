@@ -1,0 +1,489 @@
+/* See nft.h. In the words of nft(8), with everything that is not needed left out:
+ *
+ *     table inet hutch {
+ *         set a4  { type ipv4_addr; flags timeout; }                              every port of an address
+ *         set p4  { type ipv4_addr . inet_proto . inet_service; flags timeout; }
+ *         set a6, p6: the same for IPv6;  set host { type inet_service; }
+ *
+ *         chain prerouting { type filter hook prerouting priority mangle;
+ *             ip daddr 127.0.0.0/8 goto loopback; ip daddr 198.18.0.1 accept;  (the same for IPv6)
+ *             socket transparent 1 meta mark set 1 accept                  a connection that the relay has
+ *             tcp|udp dport 53 tproxy to the relay, meta mark set 1 accept
+ *             ip daddr @a4, ip daddr . meta l4proto . th dport @p4, ranges: the same }
+ *         chain loopback {
+ *             socket transparent 0 accept                                  the box listens there itself
+ *             tcp|udp dport 53, tcp dport @host: tproxy to the relay }
+ *         chain input { type filter hook input priority filter;
+ *             meta mark 1 accept; ip daddr 127.0.0.0/8 accept; ip daddr 198.18.0.1 accept
+ *             limit rate 50/second log group 1
+ *             meta l4proto tcp reject with tcp reset; reject with icmpx admin-prohibited } }
+ *
+ * A box cannot set marks: that needs CAP_NET_ADMIN in its user namespace. Any ICMPv6 answer to a SYN takes the box a
+ * second to notice, hence the reset. */
+#include "nft.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter_ipv4.h>
+#include <string.h>
+
+#include "../base/macro.h"
+#include "netlink.h"
+
+#define TABLE "hutch"
+#define MARK 1
+#define MAX_MESSAGES 256
+#define DNS_PORT 53
+#define MAX_ELEMENTS 16384
+
+struct rules {
+        struct netlink n;
+        size_t expressions, element;
+        const char *needs[MAX_MESSAGES]; /* by sequence: what a message needs of the kernel */
+        const struct nft_ports *ports;
+};
+
+static void begin(struct rules *b, uint16_t type, uint16_t flags, const char *needs) {
+        const struct nfgenmsg header = {.nfgen_family = NFPROTO_INET, .version = NFNETLINK_V0};
+
+        netlink_begin(&b->n, (uint16_t) (NFNL_SUBSYS_NFTABLES << 8 | type), flags, &header, sizeof(header));
+        b->needs[b->n.sequence % MAX_MESSAGES] = needs;
+}
+
+static void batch(struct netlink *n, uint16_t type) {
+        const struct nfgenmsg header = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
+
+        netlink_begin(n, type, 0, &header, sizeof(header));
+}
+
+static void add_set(struct rules *b, const char *name, uint32_t id, uint32_t key_len, uint32_t flags) {
+        size_t nest;
+
+        begin(b, NFT_MSG_NEWSET, NLM_F_CREATE, "sets");
+        netlink_put_str(&b->n, NFTA_SET_TABLE, TABLE);
+        netlink_put_str(&b->n, NFTA_SET_NAME, name);
+        netlink_put_be32(&b->n, NFTA_SET_ID, id);
+        netlink_put_be32(&b->n, NFTA_SET_FLAGS, flags);
+        netlink_put_be32(&b->n, NFTA_SET_KEY_TYPE, 0);
+        netlink_put_be32(&b->n, NFTA_SET_KEY_LEN, key_len);
+        nest = netlink_nest(&b->n, NFTA_SET_DESC);
+        netlink_put_be32(&b->n, NFTA_SET_DESC_SIZE, MAX_ELEMENTS);
+        netlink_end(&b->n, nest);
+}
+
+static void add_chain(struct rules *b, const char *name, int hook, int priority) {
+        size_t nest;
+
+        begin(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE, "chains of the inet family");
+        netlink_put_str(&b->n, NFTA_CHAIN_TABLE, TABLE);
+        netlink_put_str(&b->n, NFTA_CHAIN_NAME, name);
+        if (hook < 0)
+                return;
+        nest = netlink_nest(&b->n, NFTA_CHAIN_HOOK);
+        netlink_put_be32(&b->n, NFTA_HOOK_HOOKNUM, (uint32_t) hook);
+        netlink_put_be32(&b->n, NFTA_HOOK_PRIORITY, (uint32_t) priority);
+        netlink_end(&b->n, nest);
+        netlink_put_str(&b->n, NFTA_CHAIN_TYPE, "filter");
+}
+
+static void begin_rule(struct rules *b, const char *chain, const char *needs) {
+        begin(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, needs);
+        netlink_put_str(&b->n, NFTA_RULE_TABLE, TABLE);
+        netlink_put_str(&b->n, NFTA_RULE_CHAIN, chain);
+        b->expressions = netlink_nest(&b->n, NFTA_RULE_EXPRESSIONS);
+}
+
+static void end_rule(struct rules *b) {
+        netlink_end(&b->n, b->expressions);
+}
+
+static size_t begin_expr(struct rules *b, const char *name) {
+        b->element = netlink_nest(&b->n, NFTA_LIST_ELEM);
+        netlink_put_str(&b->n, NFTA_EXPR_NAME, name);
+        return netlink_nest(&b->n, NFTA_EXPR_DATA);
+}
+
+static void end_expr(struct rules *b, size_t nest) {
+        netlink_end(&b->n, nest);
+        netlink_end(&b->n, b->element);
+}
+
+static void put_value(struct rules *b, uint16_t type, const void *data, size_t len) {
+        size_t nest = netlink_nest(&b->n, type);
+
+        netlink_put(&b->n, NFTA_DATA_VALUE, data, len);
+        netlink_end(&b->n, nest);
+}
+
+static void load_meta(struct rules *b, uint32_t key, uint32_t reg) {
+        size_t e = begin_expr(b, "meta");
+
+        netlink_put_be32(&b->n, NFTA_META_KEY, key);
+        netlink_put_be32(&b->n, NFTA_META_DREG, reg);
+        end_expr(b, e);
+}
+
+static void load_payload(struct rules *b, uint32_t base, uint32_t offset, uint32_t len, uint32_t reg) {
+        size_t e = begin_expr(b, "payload");
+
+        netlink_put_be32(&b->n, NFTA_PAYLOAD_DREG, reg);
+        netlink_put_be32(&b->n, NFTA_PAYLOAD_BASE, base);
+        netlink_put_be32(&b->n, NFTA_PAYLOAD_OFFSET, offset);
+        netlink_put_be32(&b->n, NFTA_PAYLOAD_LEN, len);
+        end_expr(b, e);
+}
+
+static void compare(struct rules *b, uint32_t reg, const void *value, size_t len) {
+        size_t e = begin_expr(b, "cmp");
+
+        netlink_put_be32(&b->n, NFTA_CMP_SREG, reg);
+        netlink_put_be32(&b->n, NFTA_CMP_OP, NFT_CMP_EQ);
+        put_value(b, NFTA_CMP_DATA, value, len);
+        end_expr(b, e);
+}
+
+static void mask(struct rules *b, uint32_t reg, const uint8_t *bits, size_t len) {
+        static const uint8_t zero[16];
+        size_t e = begin_expr(b, "bitwise");
+
+        netlink_put_be32(&b->n, NFTA_BITWISE_SREG, reg);
+        netlink_put_be32(&b->n, NFTA_BITWISE_DREG, reg);
+        netlink_put_be32(&b->n, NFTA_BITWISE_LEN, (uint32_t) len);
+        put_value(b, NFTA_BITWISE_MASK, bits, len);
+        put_value(b, NFTA_BITWISE_XOR, zero, len);
+        end_expr(b, e);
+}
+
+static void look_up(struct rules *b, const char *set, uint32_t id, uint32_t reg) {
+        size_t e = begin_expr(b, "lookup");
+
+        netlink_put_str(&b->n, NFTA_LOOKUP_SET, set);
+        netlink_put_be32(&b->n, NFTA_LOOKUP_SREG, reg);
+        netlink_put_be32(&b->n, NFTA_LOOKUP_SET_ID, id);
+        end_expr(b, e);
+}
+
+static void load_value(struct rules *b, uint32_t reg, const void *value, size_t len) {
+        size_t e = begin_expr(b, "immediate");
+
+        netlink_put_be32(&b->n, NFTA_IMMEDIATE_DREG, reg);
+        put_value(b, NFTA_IMMEDIATE_DATA, value, len);
+        end_expr(b, e);
+}
+
+static void verdict(struct rules *b, int code, const char *chain) {
+        size_t e = begin_expr(b, "immediate"), data, nest;
+
+        netlink_put_be32(&b->n, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
+        data = netlink_nest(&b->n, NFTA_IMMEDIATE_DATA);
+        nest = netlink_nest(&b->n, NFTA_DATA_VERDICT);
+        netlink_put_be32(&b->n, NFTA_VERDICT_CODE, (uint32_t) code);
+        if (chain)
+                netlink_put_str(&b->n, NFTA_VERDICT_CHAIN, chain);
+        netlink_end(&b->n, nest);
+        netlink_end(&b->n, data);
+        end_expr(b, e);
+}
+
+static void match_family(struct rules *b, int family) {
+        const uint8_t number = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
+
+        load_meta(b, NFT_META_NFPROTO, NFT_REG32_00);
+        compare(b, NFT_REG32_00, &number, 1);
+}
+
+static void match_protocol(struct rules *b, uint8_t protocol) {
+        load_meta(b, NFT_META_L4PROTO, NFT_REG32_00);
+        compare(b, NFT_REG32_00, &protocol, 1);
+}
+
+static void match_port(struct rules *b, uint16_t port) {
+        const uint16_t raw = htons(port);
+
+        load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, NFT_REG32_00);
+        compare(b, NFT_REG32_00, &raw, 2);
+}
+
+/* The destination address into a register; `family` has been matched. */
+static void load_destination(struct rules *b, int family, uint32_t reg) {
+        load_payload(b, NFT_PAYLOAD_NETWORK_HEADER, family == AF_INET ? 16 : 24, family == AF_INET ? 4 : 16, reg);
+}
+
+static void match_range(struct rules *b, const struct range *range) {
+        size_t len = range->base.family == AF_INET ? 4 : 16;
+        uint8_t bits[16] = {0};
+
+        for (unsigned i = 0; i < range->bits; i++)
+                bits[i / 8] |= (uint8_t) (0x80 >> i % 8);
+        match_family(b, range->base.family);
+        if (range->bits == 0)
+                return;
+        load_destination(b, range->base.family, NFT_REG32_00);
+        mask(b, NFT_REG32_00, bits, len);
+        compare(b, NFT_REG32_00, range->base.bytes, len);
+}
+
+static void match_socket(struct rules *b, uint8_t transparent) {
+        size_t e = begin_expr(b, "socket");
+
+        netlink_put_be32(&b->n, NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT);
+        netlink_put_be32(&b->n, NFTA_SOCKET_DREG, NFT_REG32_00);
+        end_expr(b, e);
+        compare(b, NFT_REG32_00, &transparent, 1);
+}
+
+static void mark_and_accept(struct rules *b) {
+        const uint32_t value = MARK;
+        size_t e;
+
+        load_value(b, NFT_REG32_00, &value, sizeof(value));
+        e = begin_expr(b, "meta");
+        netlink_put_be32(&b->n, NFTA_META_KEY, NFT_META_MARK);
+        netlink_put_be32(&b->n, NFTA_META_SREG, NFT_REG32_00);
+        end_expr(b, e);
+        verdict(b, NF_ACCEPT, NULL);
+}
+
+/* To the relay's socket of that family and protocol. Where it does not listen the rule does not match. */
+static void redirect(struct rules *b, int family, uint8_t protocol) {
+        const struct nft_ports *p = b->ports;
+        const uint16_t port = htons(family == AF_INET ? (protocol == IPPROTO_TCP ? p->tcp4 : p->udp4)
+                                                      : (protocol == IPPROTO_TCP ? p->tcp6 : p->udp6));
+        const struct in6_addr loopback6 = IN6ADDR_LOOPBACK_INIT;
+        const uint32_t loopback4 = htonl(INADDR_LOOPBACK);
+        size_t e;
+
+        if (family == AF_INET)
+                load_value(b, NFT_REG32_04, &loopback4, sizeof(loopback4));
+        else
+                load_value(b, NFT_REG32_04, &loopback6, sizeof(loopback6));
+        load_value(b, NFT_REG32_00, &port, sizeof(port));
+        e = begin_expr(b, "tproxy");
+        netlink_put_be32(&b->n, NFTA_TPROXY_FAMILY, family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6);
+        netlink_put_be32(&b->n, NFTA_TPROXY_REG_ADDR, NFT_REG32_04);
+        netlink_put_be32(&b->n, NFTA_TPROXY_REG_PORT, NFT_REG32_00);
+        end_expr(b, e);
+        mark_and_accept(b);
+}
+
+static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
+
+enum { SET_A4 = 1, SET_P4, SET_A6, SET_P6, SET_HOST };
+
+static const struct range loopback4 = {{AF_INET, {127}}, 8}, loopback6 = {{AF_INET6, {[15] = 1}}, 128};
+static const struct range own4 = {BOX_ADDRESS_4, 32}, own6 = {BOX_ADDRESS_6, 128};
+
+static void add_dns(struct rules *b, const char *chain, int family) {
+        for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+                begin_rule(b, chain, "tproxy");
+                match_family(b, family);
+                match_protocol(b, protocols[i]);
+                match_port(b, DNS_PORT);
+                redirect(b, family, protocols[i]);
+                end_rule(b);
+        }
+}
+
+static void add_sets_rules(struct rules *b, int family) {
+        const bool v4 = family == AF_INET;
+
+        for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+                begin_rule(b, "prerouting", "tproxy");
+                match_family(b, family);
+                match_protocol(b, protocols[i]);
+                load_destination(b, family, NFT_REG32_00);
+                look_up(b, v4 ? "a4" : "a6", v4 ? SET_A4 : SET_A6, NFT_REG32_00);
+                redirect(b, family, protocols[i]);
+                end_rule(b);
+
+                begin_rule(b, "prerouting", "tproxy");
+                match_family(b, family);
+                match_protocol(b, protocols[i]);
+                load_destination(b, family, NFT_REG32_00);
+                load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
+                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
+                look_up(b, v4 ? "p4" : "p6", v4 ? SET_P4 : SET_P6, NFT_REG32_00);
+                redirect(b, family, protocols[i]);
+                end_rule(b);
+        }
+}
+
+static void add_range_rule(struct rules *b, const struct net_rule *rule) {
+        for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+                begin_rule(b, "prerouting", "tproxy");
+                match_range(b, &rule->range);
+                match_protocol(b, protocols[i]);
+                if (rule->port)
+                        match_port(b, rule->port);
+                redirect(b, rule->range.base.family, protocols[i]);
+                end_rule(b);
+        }
+}
+
+static void add_goto(struct rules *b, const char *chain, const struct range *range, int code, const char *target) {
+        begin_rule(b, chain, "rules");
+        match_range(b, range);
+        verdict(b, code, target);
+        end_rule(b);
+}
+
+static void add_host_ports(struct rules *b, const struct gate_config *config, int family) {
+        for (size_t i = 0; i < config->n_host_ports || (i == 0 && config->all_host_ports); i++) {
+                begin_rule(b, "loopback", "tproxy");
+                match_family(b, family);
+                match_protocol(b, IPPROTO_TCP);
+                if (!config->all_host_ports)
+                        match_port(b, config->host_ports[i]);
+                redirect(b, family, IPPROTO_TCP);
+                end_rule(b);
+        }
+}
+
+static void add_prerouting(struct rules *b, const struct gate_config *config, bool ipv6) {
+        add_goto(b, "prerouting", &loopback4, NFT_GOTO, "loopback");
+        add_goto(b, "prerouting", &loopback6, NFT_GOTO, "loopback");
+        add_goto(b, "prerouting", &own4, NF_ACCEPT, NULL);
+        add_goto(b, "prerouting", &own6, NF_ACCEPT, NULL);
+        begin_rule(b, "prerouting", "socket");
+        match_socket(b, 1);
+        mark_and_accept(b);
+        end_rule(b);
+        begin_rule(b, "loopback", "socket");
+        match_socket(b, 0);
+        verdict(b, NF_ACCEPT, NULL);
+        end_rule(b);
+        for (int i = 0; i < 1 + ipv6; i++) {
+                int family = i == 0 ? AF_INET : AF_INET6;
+
+                if (config->outbound) {
+                        add_dns(b, "loopback", family);
+                        add_dns(b, "prerouting", family);
+                        add_sets_rules(b, family);
+                }
+                add_host_ports(b, config, family);
+        }
+        for (size_t i = 0; config->outbound && i < config->n_rules; i++)
+                if (config->rules[i].kind == RULE_RANGE && (ipv6 || config->rules[i].range.base.family == AF_INET))
+                        add_range_rule(b, &config->rules[i]);
+}
+
+static void add_input(struct rules *b) {
+        const uint32_t mark = MARK;
+        size_t e;
+
+        begin_rule(b, "input", "rules");
+        load_meta(b, NFT_META_MARK, NFT_REG32_00);
+        compare(b, NFT_REG32_00, &mark, sizeof(mark));
+        verdict(b, NF_ACCEPT, NULL);
+        end_rule(b);
+        add_goto(b, "input", &loopback4, NF_ACCEPT, NULL);
+        add_goto(b, "input", &loopback6, NF_ACCEPT, NULL);
+        add_goto(b, "input", &own4, NF_ACCEPT, NULL);
+        add_goto(b, "input", &own6, NF_ACCEPT, NULL);
+        begin_rule(b, "input", "log");
+        e = begin_expr(b, "limit");
+        netlink_put_be64(&b->n, NFTA_LIMIT_RATE, 50);
+        netlink_put_be64(&b->n, NFTA_LIMIT_UNIT, 1);
+        netlink_put_be32(&b->n, NFTA_LIMIT_BURST, 50);
+        netlink_put_be32(&b->n, NFTA_LIMIT_TYPE, NFT_LIMIT_PKTS);
+        end_expr(b, e);
+        e = begin_expr(b, "log");
+        netlink_put_be16(&b->n, NFTA_LOG_GROUP, NFT_LOG_GROUP);
+        netlink_put_be32(&b->n, NFTA_LOG_SNAPLEN, 128);
+        end_expr(b, e);
+        end_rule(b);
+        begin_rule(b, "input", "reject");
+        match_protocol(b, IPPROTO_TCP);
+        e = begin_expr(b, "reject");
+        netlink_put_be32(&b->n, NFTA_REJECT_TYPE, NFT_REJECT_TCP_RST);
+        end_expr(b, e);
+        end_rule(b);
+        begin_rule(b, "input", "reject");
+        e = begin_expr(b, "reject");
+        netlink_put_be32(&b->n, NFTA_REJECT_TYPE, NFT_REJECT_ICMPX_UNREACH);
+        netlink_put(&b->n, NFTA_REJECT_ICMP_CODE, (uint8_t[]){NFT_REJECT_ICMPX_ADMIN_PROHIBITED}, 1);
+        end_expr(b, e);
+        end_rule(b);
+}
+
+int nft_install(int sock, const struct gate_config *config, const struct nft_ports *ports, bool ipv6,
+                const char **ret_missing) {
+        size_t room = 65536 + (config->n_rules + config->n_host_ports) * 4096;
+        _cleanup_(freep) uint8_t *data = malloc(room);
+        struct rules b = {.n = {.data = data, .room = room}, .ports = ports};
+        uint32_t failed = 0;
+        int r;
+
+        if (!data)
+                return -ENOMEM;
+        batch(&b.n, NFNL_MSG_BATCH_BEGIN);
+        begin(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE, "nf_tables");
+        netlink_put_str(&b.n, NFTA_TABLE_NAME, TABLE);
+        add_set(&b, "a4", SET_A4, 4, NFT_SET_TIMEOUT);
+        add_set(&b, "p4", SET_P4, 12, NFT_SET_TIMEOUT);
+        add_set(&b, "a6", SET_A6, 16, NFT_SET_TIMEOUT);
+        add_set(&b, "p6", SET_P6, 24, NFT_SET_TIMEOUT);
+        add_chain(&b, "prerouting", NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
+        add_chain(&b, "input", NF_INET_LOCAL_IN, NF_IP_PRI_FILTER);
+        add_chain(&b, "loopback", -1, 0);
+        add_prerouting(&b, config, ipv6);
+        add_input(&b);
+        ((struct nlmsghdr *) (b.n.data + b.n.message))->nlmsg_flags |= NLM_F_ACK;
+        batch(&b.n, NFNL_MSG_BATCH_END);
+        b.n.sequence--; /* the last rule is the one that is acknowledged */
+        r = netlink_ask(sock, &b.n, &failed);
+        if (r < 0)
+                *ret_missing = failed ? b.needs[failed % MAX_MESSAGES] : "nf_tables";
+        return r;
+}
+
+static void add_element(struct rules *b, uint16_t type, const char *set, const void *key, size_t len,
+                        uint32_t seconds) {
+        size_t list, element, nest;
+
+        begin(b, type, NLM_F_CREATE, "sets");
+        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_TABLE, TABLE);
+        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_SET, set);
+        list = netlink_nest(&b->n, NFTA_SET_ELEM_LIST_ELEMENTS);
+        element = netlink_nest(&b->n, NFTA_LIST_ELEM);
+        nest = netlink_nest(&b->n, NFTA_SET_ELEM_KEY);
+        netlink_put(&b->n, NFTA_DATA_VALUE, key, len);
+        netlink_end(&b->n, nest);
+        if (type == NFT_MSG_NEWSETELEM)
+                netlink_put_be64(&b->n, NFTA_SET_ELEM_TIMEOUT, (uint64_t) seconds * 1000);
+        netlink_end(&b->n, element);
+        netlink_end(&b->n, list);
+}
+
+static int change_elements(int sock, uint16_t type, const struct address *a, uint16_t port, uint32_t seconds) {
+        const size_t len = a->family == AF_INET ? 4 : 16;
+        const bool v4 = a->family == AF_INET;
+        _Alignas(struct nlmsghdr) uint8_t data[2048];
+        struct rules b = {.n = {.data = data, .room = sizeof(data)}};
+        const uint16_t raw = htons(port);
+        uint8_t key[24] = {0};
+        uint32_t failed;
+
+        memcpy(key, a->bytes, len);
+        batch(&b.n, NFNL_MSG_BATCH_BEGIN);
+        if (port == 0)
+                add_element(&b, type, v4 ? "a4" : "a6", key, len, seconds);
+        for (size_t i = 0; port && i < ARRAY_SIZE(protocols); i++) {
+                key[len] = protocols[i];
+                memcpy(key + len + 4, &raw, 2);
+                add_element(&b, type, v4 ? "p4" : "p6", key, len + 8, seconds);
+        }
+        ((struct nlmsghdr *) (b.n.data + b.n.message))->nlmsg_flags |= NLM_F_ACK;
+        batch(&b.n, NFNL_MSG_BATCH_END);
+        b.n.sequence--;
+        return netlink_ask(sock, &b.n, &failed);
+}
+
+/* Kernels before 6.12 do not change the timeout of an element that exists: it is removed first. */
+int nft_allow(int sock, const struct address *a, uint16_t port, uint32_t seconds) {
+        (void) change_elements(sock, NFT_MSG_DELSETELEM, a, port, seconds);
+        return change_elements(sock, NFT_MSG_NEWSETELEM, a, port, seconds);
+}

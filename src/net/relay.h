@@ -1,0 +1,41 @@
+/* The relay: hutch-relay, a confined process that carries the traffic between a box's network namespace and the host's.
+ *
+ * The warden starts it with three descriptors: its control socket (SOCK_SEQPACKET), the configuration as bytes in a
+ * memfd, and the box's network namespace. It reports RELAY_READY once the box's network is set up, or RELAY_FAILED, and
+ * then what it refused and opened. It ends when the control socket is closed. */
+#pragma once
+
+#include "config.h"
+#include "rules.h"
+
+enum { RELAY_CONTROL = 3, RELAY_CONFIG = 4, RELAY_NETNS = 5 };
+
+enum relay_event_kind {
+        RELAY_READY,
+        RELAY_FAILED,    /* .error */
+        RELAY_REFUSED,   /* a name, or an address and port */
+        RELAY_OPENED,    /* only with .log */
+        RELAY_CLOSED,    /* only with .log; .sent and .received are bytes */
+        RELAY_PUBLISHED, /* .host_port leads to .port */
+        RELAY_LISTENED,  /* the answer to RELAY_LISTEN; .error.errnum is 0 or an errno */
+};
+
+struct relay_event {
+        enum relay_event_kind kind;
+        bool udp;
+        uint16_t port, host_port;
+        char name[NAME_MAX_LENGTH + 1]; /* "" where it is unknown */
+        char address[ADDRESS_TEXT];     /* "" where a name was refused */
+        char rule[96];                  /* what decided */
+        char fix[NAME_MAX_LENGTH + 40]; /* the option that would allow it, "" if none would */
+        uint64_t sent, received;
+        struct hutch_error error;
+};
+
+/* What the warden sends. */
+enum relay_order_kind { RELAY_LISTEN /* publish .port under its own number */ };
+
+struct relay_order {
+        enum relay_order_kind kind;
+        uint16_t port;
+};

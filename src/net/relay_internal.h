@@ -1,0 +1,119 @@
+/* What the files of hutch-relay share. */
+#pragma once
+
+#include <sys/epoll.h>
+
+#include "dns.h"
+#include "gate.h"
+#include "relay.h"
+
+struct relay;
+struct flow;
+
+/* Something that epoll watches; the first member of what it belongs to. */
+struct source {
+        void (*handle)(struct relay *relay, struct source *source, uint32_t events);
+        int fd;
+};
+
+/* An address that an allowed name led to. */
+struct pin {
+        struct pin *next; /* of the same hash */
+        struct address address;
+        uint64_t until_ms, opened_ms;
+        char name[NAME_MAX_LENGTH + 1];
+};
+
+#define PIN_BUCKETS 1024
+#define MAX_PINS 4096
+#define MAX_REFUSALS 512
+#define MAX_PIPES 256
+
+struct refusal {
+        uint64_t hash;
+};
+
+struct hosts_entry {
+        char name[NAME_MAX_LENGTH + 1];
+        struct address address;
+};
+
+struct resolver {
+        struct address servers[4];
+        size_t n_servers;
+        struct hosts_entry *hosts;
+        size_t n_hosts;
+        struct lookup *lookups;
+        size_t n_lookups;
+        struct dns_socket *sockets;
+        size_t n_sockets;
+        struct dns_stream *streams;
+        size_t n_streams;
+};
+
+struct relay {
+        int epoll, gate;
+        struct source control, listeners[GATE_SOCKETS];
+        struct relay_config config;
+        struct net_rule *rules;
+        const char **rule_texts; /* as they were given */
+        size_t n_rules;
+        uint16_t host_ports[256];
+        size_t n_host_ports;
+        bool all_host_ports;
+        struct pin *pins[PIN_BUCKETS];
+        size_t n_pins;
+        uint64_t refusals[MAX_REFUSALS];
+        size_t n_refusals;
+        struct resolver resolver;
+        size_t n_flows, max_flows, n_published;
+        bool paused; /* listeners are not watched: there are too many flows */
+        struct flow *ready, *dead;
+        int pipes[MAX_PIPES][2];
+        size_t n_pipes;
+        struct datagram *datagrams;
+        size_t n_datagrams;
+        uint64_t swept_ms;
+};
+
+uint64_t relay_now_ms(void);
+int relay_watch(struct relay *relay, struct source *source, uint32_t events);
+
+/* ---- decisions (judge.c) ---- */
+struct verdict {
+        bool allowed, host; /* host: a port of the host's loopback */
+        char name[NAME_MAX_LENGTH + 1];
+        const struct net_rule *rule;
+};
+
+void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret);
+/* Pins the addresses of an answer and removes those that may not be reached; -errno if nothing can be pinned. */
+int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);
+void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
+void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
+void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
+                  const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received);
+void relay_on_log(struct relay *relay, struct source *source, uint32_t events);
+
+/* ---- TCP (flow.c) ---- */
+void relay_on_connection(struct relay *relay, struct source *source, uint32_t events);
+void relay_run_ready(struct relay *relay);
+void relay_bury(struct relay *relay);
+void relay_resume(struct relay *relay);
+
+/* ---- publishing (publish.c) ---- */
+int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, uint16_t *ret_port);
+/* Carries an accepted connection of the host's to a port of the box; takes fd. */
+void flow_into_box(struct relay *relay, int fd, uint16_t port);
+
+/* ---- UDP (datagram.c) ---- */
+void relay_on_datagram(struct relay *relay, struct source *source, uint32_t events);
+void datagram_sweep(struct relay *relay, uint64_t now);
+
+/* ---- names (resolver.c) ---- */
+void resolver_read_files(struct resolver *resolver);
+void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
+                        const struct address *client, uint16_t client_port);
+void resolver_on_stream(struct relay *relay, int fd); /* takes fd */
+int resolver_timeout(const struct relay *relay, uint64_t now);
+void resolver_tick(struct relay *relay, uint64_t now);

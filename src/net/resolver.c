@@ -1,0 +1,420 @@
+/* The resolver that a box reaches on port 53 of any address. A name that no rule allows is answered at once and never
+ * leaves the host; of the others only addresses are looked up, by the host's own servers and its /etc/hosts, and what
+ * comes back is pinned before the box learns of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "../base/io.h"
+#include "relay_internal.h"
+
+#define MAX_LOOKUPS 256
+#define MAX_SOCKETS 16
+#define MAX_STREAMS 64
+#define MAX_HOSTS 4096
+#define TRY_MS 2000
+#define ROUNDS 2
+#define STREAM_MS 10000
+
+/* A socket in the box's namespace that answers as one server. */
+struct dns_socket {
+        struct source source;
+        struct dns_socket *next;
+        struct address server;
+};
+
+struct dns_stream {
+        struct source source;
+        struct dns_stream *next;
+        uint64_t until_ms;
+        uint64_t id; /* lookups name their stream by this, it may be gone when they end */
+        size_t used;
+        uint8_t data[2 + 1500];
+        bool dead;
+};
+
+struct lookup {
+        struct source source; /* the socket to the host's server */
+        struct lookup *next;
+        struct dns_question question;
+        struct address server, client; /* by datagram */
+        uint16_t client_port;
+        uint64_t stream; /* 0: by datagram */
+        uint16_t id;
+        unsigned tries;
+        uint64_t until_ms;
+        bool dead;
+};
+
+/* ---- the host's set-up ---- */
+
+static void read_servers(struct resolver *r) {
+        _cleanup_(freep) char *text = NULL;
+        char *next, *save;
+
+        if (read_whole_file(AT_FDCWD, "/etc/resolv.conf", 65536, &text, NULL) < 0)
+                return;
+        next = text;
+        for (char *line; (line = strsep(&next, "\n"));) {
+                char *word = strtok_r(line, " \t", &save);
+
+                if (!word || !streq(word, "nameserver") || r->n_servers == ARRAY_SIZE(r->servers))
+                        continue;
+                word = strtok_r(NULL, " \t", &save);
+                if (word && address_parse(word, &r->servers[r->n_servers]) >= 0)
+                        r->n_servers++;
+        }
+}
+
+static void read_hosts(struct resolver *r) {
+        _cleanup_(freep) char *text = NULL;
+        char *next, *save;
+
+        if (read_whole_file(AT_FDCWD, "/etc/hosts", 1 << 20, &text, NULL) < 0)
+                return;
+        r->hosts = calloc(MAX_HOSTS, sizeof(*r->hosts));
+        next = text;
+        for (char *line; r->hosts && (line = strsep(&next, "\n"));) {
+                struct address a;
+                char *word;
+
+                line[strcspn(line, "#")] = 0;
+                word = strtok_r(line, " \t\r", &save);
+                if (!word || address_parse(word, &a) < 0)
+                        continue;
+                while ((word = strtok_r(NULL, " \t\r", &save)) && r->n_hosts < MAX_HOSTS)
+                        if (name_normalise(word, strlen(word), r->hosts[r->n_hosts].name) >= 0)
+                                r->hosts[r->n_hosts++].address = a;
+        }
+}
+
+void resolver_read_files(struct resolver *resolver) {
+        read_servers(resolver);
+        if (resolver->n_servers == 0) /* as the C library does */
+                resolver->servers[resolver->n_servers++] = (struct address){AF_INET, {127, 0, 0, 1}};
+        read_hosts(resolver);
+}
+
+/* ---- answering ---- */
+
+static void on_socket(struct relay *relay, struct source *source, uint32_t events);
+
+static struct dns_socket *find_socket(struct relay *relay, const struct address *server) {
+        const struct gate_request request = {.operation = GATE_ANSWER, .address = *server, .port = 53};
+        struct resolver *r = &relay->resolver;
+        struct dns_socket *s, **last;
+        int fd;
+
+        for (s = r->sockets; s; s = s->next)
+                if (address_equal(&s->server, server))
+                        return s;
+        if (r->sockets && r->n_sockets == MAX_SOCKETS) {
+                /* the oldest makes room; it stays valid until the event is handled */
+                for (last = &r->sockets; (*last)->next; last = &(*last)->next)
+                        ;
+                s = *last;
+                *last = NULL;
+                close(s->source.fd);
+                r->n_sockets--;
+        } else {
+                s = calloc(1, sizeof(*s));
+                if (!s)
+                        return NULL;
+        }
+        fd = gate_socket(relay->gate, &request);
+        *s = (struct dns_socket){.source = {.handle = on_socket, .fd = fd}, .server = *server};
+        if (fd < 0 || relay_watch(relay, &s->source, EPOLLIN) < 0) {
+                closep(&s->source.fd);
+                free(s);
+                return NULL;
+        }
+        s->next = r->sockets;
+        r->sockets = s;
+        r->n_sockets++;
+        return s;
+}
+
+static void answer_stream(struct relay *relay, uint64_t id, const uint8_t *message, size_t len) {
+        uint8_t framed[2 + DNS_MESSAGE];
+
+        framed[0] = (uint8_t) (len >> 8);
+        framed[1] = (uint8_t) len;
+        memcpy(framed + 2, message, len);
+        for (struct dns_stream *s = relay->resolver.streams; s; s = s->next)
+                if (s->id == id && !s->dead &&
+                    send(s->source.fd, framed, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) len + 2)
+                        s->dead = true; /* it does not read its answers */
+}
+
+static void answer(struct relay *relay, const struct lookup *l, const struct dns_answer *a) {
+        uint8_t message[DNS_MESSAGE];
+        size_t len = dns_build_answer(&l->question, a, message, l->stream ? sizeof(message) : l->question.room);
+        struct sockaddr_storage sa;
+        socklen_t sa_len;
+        struct dns_socket *s;
+
+        if (l->stream) {
+                answer_stream(relay, l->stream, message, len);
+                return;
+        }
+        s = find_socket(relay, &l->server);
+        sa_len = address_to_sockaddr(&l->client, l->client_port, &sa);
+        if (s)
+                (void) sendto(s->source.fd, message, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &sa, sa_len);
+}
+
+static void answer_code(struct relay *relay, const struct lookup *l, unsigned code) {
+        const struct dns_answer a = {.code = code};
+
+        answer(relay, l, &a);
+}
+
+/* Pins what was found and passes on what may be reached. A name all of whose addresses are refused does not exist. */
+static void conclude(struct relay *relay, const struct lookup *l, struct dns_answer *a) {
+        size_t before = a->n;
+
+        if (a->code == DNS_OK && relay_pin(relay, l->question.name, a) < 0)
+                a->code = DNS_FAILED;
+        else if (a->code == DNS_OK && before > 0 && a->n == 0 && l->question.type == DNS_A)
+                a->code = DNS_NO_NAME;
+        answer(relay, l, a);
+}
+
+static bool answer_from_hosts(struct relay *relay, const struct lookup *l) {
+        const struct resolver *r = &relay->resolver;
+        struct dns_answer a = {.ttl = 60};
+        bool found = false;
+
+        for (size_t i = 0; i < r->n_hosts; i++) {
+                if (!streq(r->hosts[i].name, l->question.name))
+                        continue;
+                found = true;
+                if (r->hosts[i].address.family == (l->question.type == DNS_A ? AF_INET : AF_INET6) &&
+                    a.n < DNS_ADDRESSES)
+                        a.addresses[a.n++] = r->hosts[i].address;
+        }
+        if (found)
+                conclude(relay, l, &a);
+        return found;
+}
+
+/* ---- asking ---- */
+
+static void on_answer(struct relay *relay, struct source *source, uint32_t events _unused_) {
+        struct lookup *l = (struct lookup *) source;
+        uint8_t data[4096];
+        struct dns_answer a;
+        ssize_t n;
+
+        if (l->dead)
+                return;
+        n = recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN)
+                return;
+        if (n < 0) { /* unreachable: the next one is tried at once */
+                l->until_ms = 0;
+                return;
+        }
+        if (dns_parse_answer(data, (size_t) n, l->id, l->question.name, l->question.type, &a) < 0)
+                return; /* forged or broken; a true one may follow */
+        if (a.code != DNS_OK && a.code != DNS_NO_NAME && l->tries < ROUNDS * relay->resolver.n_servers) {
+                l->until_ms = 0;
+                return;
+        }
+        conclude(relay, l, &a);
+        l->dead = true;
+}
+
+/* A fresh socket for each try: its port is one more number that a forger must guess. */
+static int ask_server(struct relay *relay, struct lookup *l) {
+        const struct resolver *r = &relay->resolver;
+        uint8_t message[DNS_MESSAGE];
+        struct sockaddr_storage sa;
+        size_t len;
+
+        closep(&l->source.fd);
+        if (l->tries >= ROUNDS * r->n_servers)
+                return -ETIMEDOUT;
+        const struct address *server = &r->servers[l->tries++ % r->n_servers];
+        socklen_t sa_len = address_to_sockaddr(server, 53, &sa);
+
+        l->until_ms = relay_now_ms() + TRY_MS;
+        if (getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id))
+                return -EIO;
+        l->source.fd = socket(server->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (l->source.fd < 0)
+                return -errno;
+        len = dns_build_question(l->id, l->question.name, l->question.type, message);
+        if (connect(l->source.fd, (struct sockaddr *) &sa, sa_len) < 0 ||
+            send(l->source.fd, message, len, MSG_NOSIGNAL) < 0) {
+                l->until_ms = 0;
+                return 0;
+        }
+        return relay_watch(relay, &l->source, EPOLLIN);
+}
+
+static void start_lookup(struct relay *relay, const struct lookup *from) {
+        struct resolver *r = &relay->resolver;
+        struct lookup *l;
+
+        if (!from->question.valid) {
+                answer_code(relay, from, DNS_NO_NAME);
+                return;
+        }
+        if (!rules_match_name(relay->rules, relay->n_rules, from->question.name, 0)) {
+                relay_refuse_name(relay, from->question.name, "not in the allowlist");
+                answer_code(relay, from, DNS_NO_NAME);
+                return;
+        }
+        if (from->question.type != DNS_A && from->question.type != DNS_AAAA) {
+                answer_code(relay, from, DNS_OK);
+                return;
+        }
+        if (answer_from_hosts(relay, from))
+                return;
+        l = r->n_lookups < MAX_LOOKUPS ? malloc(sizeof(*l)) : NULL;
+        if (!l) {
+                answer_code(relay, from, DNS_FAILED);
+                return;
+        }
+        *l = *from;
+        l->source = (struct source){.handle = on_answer, .fd = -1};
+        l->next = r->lookups;
+        r->lookups = l;
+        r->n_lookups++;
+        if (ask_server(relay, l) < 0) {
+                answer_code(relay, l, DNS_FAILED);
+                l->dead = true;
+        }
+}
+
+/* ---- being asked ---- */
+
+void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
+                        const struct address *client, uint16_t client_port) {
+        struct lookup l = {.server = *server, .client = *client, .client_port = client_port};
+
+        if (dns_parse_question(data, len, &l.question) >= 0)
+                start_lookup(relay, &l);
+}
+
+static void on_socket(struct relay *relay, struct source *source, uint32_t events _unused_) {
+        const struct address server = ((struct dns_socket *) source)->server;
+
+        for (int i = 0; i < 16; i++) {
+                struct sockaddr_storage from;
+                socklen_t from_len = sizeof(from);
+                uint8_t data[4096];
+                ssize_t n =
+                        recvfrom(source->fd, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *) &from, &from_len);
+                struct address client;
+                uint16_t port;
+
+                if (n < 0)
+                        return;
+                if (address_from_sockaddr(&from, &client, &port))
+                        resolver_on_packet(relay, data, (size_t) n, &server, &client, port);
+        }
+}
+
+static void on_stream(struct relay *relay, struct source *source, uint32_t events _unused_) {
+        struct dns_stream *s = (struct dns_stream *) source;
+        ssize_t n;
+
+        if (s->dead)
+                return;
+        n = recv(source->fd, s->data + s->used, sizeof(s->data) - s->used, MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN)
+                return;
+        if (n <= 0) {
+                s->dead = true;
+                return;
+        }
+        s->used += (size_t) n;
+        while (s->used >= 2) {
+                size_t len = (size_t) s->data[0] << 8 | s->data[1];
+                struct lookup l = {.stream = s->id};
+
+                if (len > sizeof(s->data) - 2) {
+                        s->dead = true;
+                        return;
+                }
+                if (s->used < len + 2)
+                        return;
+                if (dns_parse_question(s->data + 2, len, &l.question) >= 0)
+                        start_lookup(relay, &l);
+                s->used -= len + 2;
+                memmove(s->data, s->data + len + 2, s->used);
+        }
+}
+
+void resolver_on_stream(struct relay *relay, int fd) {
+        static uint64_t last;
+        struct resolver *r = &relay->resolver;
+        struct dns_stream *s = r->n_streams < MAX_STREAMS ? calloc(1, sizeof(*s)) : NULL;
+
+        if (!s) {
+                close(fd);
+                return;
+        }
+        s->source = (struct source){.handle = on_stream, .fd = fd};
+        s->id = ++last;
+        s->until_ms = relay_now_ms() + STREAM_MS;
+        s->next = r->streams;
+        r->streams = s;
+        r->n_streams++;
+        if (relay_watch(relay, &s->source, EPOLLIN) < 0)
+                s->dead = true;
+}
+
+/* ---- time ---- */
+
+int resolver_timeout(const struct relay *relay, uint64_t now) {
+        const struct resolver *r = &relay->resolver;
+        uint64_t next = r->streams ? now + 1000 : UINT64_MAX;
+
+        for (const struct lookup *l = r->lookups; l; l = l->next)
+                if (l->dead || l->until_ms < now)
+                        return 0;
+                else if (l->until_ms < next)
+                        next = l->until_ms;
+        for (const struct dns_stream *s = r->streams; s; s = s->next)
+                if (s->dead)
+                        return 0;
+        return next == UINT64_MAX ? -1 : (int) (next - now) + 1;
+}
+
+/* Called outside of the handling of events: here, and only here, lookups and streams are freed. */
+void resolver_tick(struct relay *relay, uint64_t now) {
+        struct resolver *r = &relay->resolver;
+
+        for (struct lookup **p = &r->lookups; *p;) {
+                struct lookup *l = *p;
+
+                if (!l->dead && l->until_ms < now && ask_server(relay, l) < 0) {
+                        answer_code(relay, l, DNS_FAILED);
+                        l->dead = true;
+                }
+                if (!l->dead) {
+                        p = &l->next;
+                        continue;
+                }
+                *p = l->next;
+                closep(&l->source.fd);
+                free(l);
+                r->n_lookups--;
+        }
+        for (struct dns_stream **p = &r->streams; *p;) {
+                struct dns_stream *s = *p;
+
+                if (!s->dead && s->until_ms >= now) {
+                        p = &s->next;
+                        continue;
+                }
+                *p = s->next;
+                closep(&s->source.fd);
+                free(s);
+                r->n_streams--;
+        }
+}
