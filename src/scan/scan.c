@@ -1,0 +1,368 @@
+/* The scan of a file: which language, texts inside of texts, findings, suppressions. */
+#include "scan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FINDINGS_MOST 500
+#define DEPTH_MOST 8
+#define MEMORY_MOST ((size_t) 700 << 20)
+#define EXCERPT 160
+
+void scan_init(struct scan *s, const struct rules *rules) {
+        *s = (struct scan){.arena = {.most = MEMORY_MOST}, .rules = rules};
+}
+
+void scan_done(struct scan *s) {
+        arena_done(&s->arena);
+}
+
+/* ---- languages ---- */
+
+static bool ends_with(const char *s, const char *end) {
+        size_t n = strlen(s), m = strlen(end);
+
+        return n > m && strcasecmp(s + n - m, end) == 0;
+}
+
+static unsigned by_interpreter(const char *line, size_t len) {
+        static const struct {
+                const char *word;
+                unsigned language;
+        } known[] = {{"python", LANG_PYTHON},   {"pypy", LANG_PYTHON},    {"node", LANG_JAVASCRIPT},
+                     {"deno", LANG_JAVASCRIPT}, {"bun", LANG_JAVASCRIPT}, {"perl", LANG_OTHER},
+                     {"ruby", LANG_OTHER},      {"php", LANG_OTHER},      {"lua", LANG_OTHER},
+                     {"awk", LANG_OTHER},       {"tclsh", LANG_OTHER},    {"expect", LANG_OTHER},
+                     {"sh", LANG_SHELL}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+                if (memmem(line, len, known[i].word, strlen(known[i].word)))
+                        return known[i].language;
+        return LANG_OTHER;
+}
+
+unsigned scan_detect(const char *name, const char *text, size_t len) {
+        static const struct {
+                const char *end;
+                unsigned language;
+        } known[] = {{".sh", LANG_SHELL},       {".bash", LANG_SHELL},     {".bats", LANG_SHELL},
+                     {".ksh", LANG_SHELL},      {".py", LANG_PYTHON},      {".pyw", LANG_PYTHON},
+                     {".js", LANG_JAVASCRIPT},  {".mjs", LANG_JAVASCRIPT}, {".cjs", LANG_JAVASCRIPT},
+                     {".ts", LANG_JAVASCRIPT},  {".mts", LANG_JAVASCRIPT}, {".cts", LANG_JAVASCRIPT},
+                     {".jsx", LANG_JAVASCRIPT}, {".tsx", LANG_JAVASCRIPT}, {".pl", LANG_OTHER},
+                     {".rb", LANG_OTHER},       {".php", LANG_OTHER},      {".lua", LANG_OTHER},
+                     {".awk", LANG_OTHER},      {".md", LANG_MARKDOWN},    {"package.json", LANG_MANIFEST}};
+        const char *end;
+        size_t n = 0;
+
+        if (len > 2 && text[0] == '#' && text[1] == '!') {
+                end = memchr(text, '\n', len);
+                return by_interpreter(text, end ? (size_t) (end - text) : len);
+        }
+        for (size_t i = 0; name && i < ARRAY_SIZE(known); i++)
+                if (ends_with(name, known[i].end) || strcmp(name, known[i].end) == 0)
+                        return known[i].language;
+        while (n < len && n < 8 && isprint((unsigned char) text[n]))
+                n++;
+        return 0;
+}
+
+/* ---- places ---- */
+
+static void make_lines(struct scan *s) {
+        size_t n = 1;
+
+        for (const char *c = s->src; (c = memchr(c, '\n', s->len - (size_t) (c - s->src))); c++)
+                n++;
+        s->lines = arena_alloc(&s->arena, n * sizeof(*s->lines));
+        if (s->arena.failed) {
+                s->lines = NULL;
+                return;
+        }
+        s->n_lines = 1;
+        for (const char *c = s->src; (c = memchr(c, '\n', s->len - (size_t) (c - s->src))); c++)
+                s->lines[s->n_lines++] = (uint32_t) (c - s->src) + 1;
+}
+
+static void place(struct scan *s, const struct unit *unit, size_t off, uint32_t *ret_line, uint32_t *ret_column) {
+        *ret_line = unit->line;
+        *ret_column = unit->column;
+        if (!unit->exact)
+                return;
+        if (off > unit->len)
+                off = unit->len;
+        if (unit->src >= s->src && unit->src + unit->len <= s->src + s->len) { /* a piece of the file itself */
+                size_t at = (size_t) (unit->src - s->src) + off, low = 0, high;
+
+                if (!s->lines)
+                        make_lines(s);
+                if (!s->lines)
+                        return;
+                high = s->n_lines;
+                while (high - low > 1) {
+                        size_t middle = (low + high) / 2;
+
+                        if (s->lines[middle] <= at)
+                                low = middle;
+                        else
+                                high = middle;
+                }
+                *ret_line = (uint32_t) low + 1;
+                *ret_column = (uint32_t) (at - s->lines[low]) + 1;
+                return;
+        }
+        for (size_t i = 0; i < off; i++)
+                if (unit->src[i] == '\n') {
+                        (*ret_line)++;
+                        *ret_column = 1;
+                } else
+                        (*ret_column)++;
+}
+
+static const char *excerpt(struct scan *s, uint32_t line) {
+        const char *from, *end;
+        size_t len;
+
+        if (!s->lines)
+                make_lines(s);
+        if (!s->lines || line == 0 || line > s->n_lines)
+                return "";
+        from = s->src + s->lines[line - 1];
+        end = memchr(from, '\n', s->len - (size_t) (from - s->src));
+        len = end ? (size_t) (end - from) : s->len - (size_t) (from - s->src);
+        while (len > 0 && isspace((unsigned char) *from)) {
+                from++;
+                len--;
+        }
+        while (len > 0 && isspace((unsigned char) from[len - 1]))
+                len--;
+        if (len > EXCERPT)
+                for (len = EXCERPT; len > EXCERPT - 4 && ((unsigned char) from[len] & 0xc0) == 0x80; len--)
+                        ;
+        return arena_copy(&s->arena, from, len);
+}
+
+/* ---- findings ---- */
+
+static void add(struct scan *s, uint32_t line, uint32_t column, const char *rule, enum scan_severity severity,
+                const char *reason, const char *fix) {
+        for (size_t i = 0; i < s->n_findings; i++) {
+                struct finding *f = &s->findings[i];
+
+                if (f->line == line && strcmp(f->rule, rule) == 0) {
+                        if (f->severity < severity) {
+                                f->severity = severity;
+                                f->reason = reason;
+                                f->fix = fix;
+                        }
+                        return;
+                }
+        }
+        if (s->n_findings == FINDINGS_MOST) {
+                s->n_dropped++;
+                return;
+        }
+        if (!s->findings)
+                s->findings = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->findings));
+        if (s->arena.failed)
+                return;
+        s->findings[s->n_findings++] = (struct finding){.rule = rule,
+                                                        .severity = severity,
+                                                        .reason = reason,
+                                                        .fix = fix,
+                                                        .line = line,
+                                                        .column = column,
+                                                        .excerpt = excerpt(s, line)};
+}
+
+void scan_add(struct scan *s, const struct unit *unit, size_t off, const struct rule *rule) {
+        uint32_t line, column;
+        bool known = !rule->tag;
+
+        for (size_t i = 0; i < s->n_tags && !known; i++)
+                known = strcmp(s->tags[i], rule->tag) == 0;
+        if (!known && s->n_tags < ARRAY_SIZE(s->tags))
+                s->tags[s->n_tags++] = rule->tag;
+        if (rule->silent)
+                return;
+        place(s, unit, off, &line, &column);
+        if (!rule->requires) {
+                add(s, line, column, rule->id, rule->severity, rule->reason, rule->fix);
+                return;
+        }
+        if (!s->candidates)
+                s->candidates = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->candidates));
+        if (s->n_candidates < FINDINGS_MOST && !s->arena.failed)
+                s->candidates[s->n_candidates++] = (struct candidate){rule, line, column};
+}
+
+void scan_note(struct scan *s, const struct unit *unit, size_t off, const char *rule, enum scan_severity severity,
+               const char *reason, const char *fix) {
+        uint32_t line, column;
+
+        place(s, unit, off, &line, &column);
+        add(s, line, column, rule, severity, reason, fix);
+}
+
+static void add_combined(struct scan *s) {
+        for (size_t i = 0; i < s->n_candidates; i++) {
+                const struct candidate *c = &s->candidates[i];
+                bool all = true;
+
+                for (char **tag = c->rule->requires; *tag && all; tag++) {
+                        all = false;
+                        for (size_t k = 0; k < s->n_tags && !all; k++)
+                                all = strcmp(s->tags[k], *tag) == 0;
+                }
+                if (all)
+                        add(s, c->line, c->column, c->rule->id, c->rule->severity, c->rule->reason, c->rule->fix);
+        }
+}
+
+/* hutch:allow RULE why: on the line of the finding or the one above it. A reason is needed. */
+static void suppress(struct scan *s) {
+        static const char mark[] = "hutch:allow ";
+
+        if (s->n_findings == 0)
+                return;
+        if (!s->lines)
+                make_lines(s);
+        for (size_t i = 0; i < s->n_findings; i++) {
+                struct finding *f = &s->findings[i];
+
+                for (uint32_t line = f->line; line > 0 && line + 1 >= f->line && s->lines; line--) {
+                        const char *from = s->src + s->lines[line - 1],
+                                   *end = memchr(from, '\n', s->len - (size_t) (from - s->src)), *at;
+                        size_t len = end ? (size_t) (end - from) : s->len - (size_t) (from - s->src),
+                               n = strlen(f->rule);
+
+                        at = memmem(from, len, mark, sizeof(mark) - 1);
+                        if (!at)
+                                continue;
+                        at += sizeof(mark) - 1;
+                        len -= (size_t) (at - from);
+                        if (len > n + 1 && memcmp(at, f->rule, n) == 0 && at[n] == ' ') {
+                                f->suppressed = true;
+                                f->why = arena_copy(&s->arena, at + n + 1, len - n - 1);
+                        }
+                }
+        }
+}
+
+/* ---- texts ---- */
+
+size_t scan_decode_base64(const char *s, size_t len, char *out) {
+        unsigned bits = 0, n_bits = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < len; i++) {
+                int c = (unsigned char) s[i], v;
+
+                if (isspace(c))
+                        continue;
+                if (c == '=')
+                        break;
+                v = c >= 'A' && c <= 'Z'   ? c - 'A'
+                    : c >= 'a' && c <= 'z' ? c - 'a' + 26
+                    : c >= '0' && c <= '9' ? c - '0' + 52
+                    : c == '+' || c == '-' ? 62
+                    : c == '/' || c == '_' ? 63
+                                           : -1;
+                if (v < 0)
+                        return 0;
+                bits = bits << 6 | (unsigned) v;
+                n_bits += 6;
+                if (n_bits >= 8) {
+                        n_bits -= 8;
+                        out[n++] = (char) (bits >> n_bits);
+                        bits &= (1u << n_bits) - 1;
+                }
+        }
+        return n;
+}
+
+void scan_unit(struct scan *s, const struct unit *unit) {
+        switch (unit->language) {
+        case LANG_SHELL:
+                scan_shell(s, unit);
+                break;
+        case LANG_PYTHON:
+        case LANG_JAVASCRIPT:
+                scan_code(s, unit);
+                break;
+        case LANG_MARKDOWN:
+                scan_markdown(s, unit);
+                return;
+        case LANG_MANIFEST:
+                scan_manifest(s, unit);
+                return;
+        default:
+                match_string(s, unit, 0, unit->src, unit->len);
+                break;
+        }
+        match_text(s, unit);
+}
+
+void scan_inner(struct scan *s, const struct unit *outer, size_t off, const char *text, size_t len,
+                enum scan_language language, bool exact) {
+        struct unit unit = {.src = text,
+                            .len = len,
+                            .language = language,
+                            .exact = exact && outer->exact,
+                            .depth = outer->depth + 1};
+
+        if (len == 0)
+                return;
+        place(s, outer, off, &unit.line, &unit.column);
+        if (unit.depth > DEPTH_MOST || len > s->nested_budget) {
+                s->incomplete = true;
+                return;
+        }
+        s->nested_budget -= len;
+        scan_unit(s, &unit);
+}
+
+static bool comes_before(const struct finding *x, const struct finding *y) {
+        if (x->line != y->line)
+                return x->line < y->line;
+        return x->column != y->column ? x->column < y->column : strcmp(x->rule, y->rule) < 0;
+}
+
+/* By insertion: there are few, nearly in order; and qsort() asks the system how much memory it has, which the helper
+ * may not. */
+static void sort(struct scan *s) {
+        for (size_t i = 1; i < s->n_findings; i++) {
+                struct finding f = s->findings[i];
+                size_t at = i;
+
+                for (; at > 0 && comes_before(&f, &s->findings[at - 1]); at--)
+                        s->findings[at] = s->findings[at - 1];
+                s->findings[at] = f;
+        }
+}
+
+void scan_file(struct scan *s, const char *name, const char *text, size_t len, unsigned language) {
+        struct unit unit = {.src = text, .len = len, .line = 1, .column = 1, .exact = true};
+
+        s->src = text;
+        s->len = len;
+        s->nested_budget = len * 3 + 65536;
+        unit.language = language ? language : scan_detect(name, text, len);
+        if (memchr(text, 0, len)) {
+                scan_note(s, &unit, (size_t) ((const char *) memchr(text, 0, len) - text), "binary-content",
+                          language ? SEVERITY_WARN : SEVERITY_INFO, "the file holds binary data, which is not scanned",
+                          "run it only if you know where it comes from");
+                if (!unit.language || (len > 4 && memcmp(text, "\177ELF", 4) == 0))
+                        unit.language = LANG_OTHER;
+        }
+        if (!unit.language)
+                unit.language = LANG_OTHER;
+        scan_unit(s, &unit);
+        if (s->incomplete || s->arena.failed)
+                scan_note(s, &unit, 0, "scan-incomplete", SEVERITY_WARN,
+                          "the script is nested or generated beyond what is scanned", "read it before running it");
+        add_combined(s);
+        sort(s);
+        suppress(s);
+}

@@ -1,0 +1,438 @@
+/* Commands inside of commands: wrappers (sudo, env, xargs, …), interpreters that are given a text, scripts that the
+ * script itself wrote or fetched; and the few commands whose output is known without running them. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sh_eval.h"
+
+#define INNER_MOST 12
+
+static const struct value unknown;
+
+/* Programs that run the command in their arguments. */
+static const struct wrapper {
+        const char *name, *valued; /* letters of options that take a value */
+        unsigned positional;       /* own words before the command */
+} wrappers[] = {
+        {"env", "uCS", 0},
+        {"sudo", "ugpCcrtThD", 0},
+        {"doas", "uC", 0},
+        {"xargs", "IdEnPsLa", 0},
+        {"timeout", "ks", 1},
+        {"nice", "n", 0},
+        {"ionice", "cnp", 0},
+        {"nohup", "", 0},
+        {"setsid", "", 0},
+        {"stdbuf", "ioe", 0},
+        {"command", "", 0},
+        {"builtin", "", 0},
+        {"exec", "a", 0},
+        {"busybox", "", 0},
+        {"time", "fo", 0},
+        {"chroot", "", 1},
+        {"unshare", "", 0},
+        {"nsenter", "t", 0},
+        {"strace", "eops", 0},
+        {"watch", "n", 0},
+        {"parallel", "jI", 0},
+        {"torify", "", 0},
+        {"proxychains", "f", 0},
+        {"flock", "wE", 1},
+        {"toybox", "", 0},
+        {"setarch", "", 0},
+        {"taskset", "", 1},
+        {"chrt", "", 1},
+        {"runuser", "ugs", 0},
+        {"systemd-run", "pu", 0},
+        {"ltrace", "eo", 0},
+        {"firejail", "", 0},
+        {"fakeroot", "", 0},
+        {"catchsegv", "", 0},
+        {"rlwrap", "", 0},
+        {"daemonize", "cpoe", 0},
+        {"start-stop-daemon", "nxpu", 0},
+        {"sg", "", 1},
+        {"coproc", "", 0},
+        {"then", "", 0},
+};
+
+bool is_shell_name(const char *name) {
+        static const char *const shells[] = {"sh",   "bash",  "dash", "ash",   "ksh", "zsh",
+                                             "mksh", "rbash", "fish", "ksh93", "posh"};
+
+        for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+                if (strcmp(name, shells[i]) == 0)
+                        return true;
+        return false;
+}
+
+static enum scan_language interpreter(const char *name, char *ret_letter) {
+        static const struct {
+                const char *name;
+                enum scan_language language;
+                char letter;
+        } known[] = {{"python", LANG_PYTHON, 'c'},     {"pypy", LANG_PYTHON, 'c'},    {"node", LANG_JAVASCRIPT, 'e'},
+                     {"nodejs", LANG_JAVASCRIPT, 'e'}, {"bun", LANG_JAVASCRIPT, 'e'}, {"deno", LANG_JAVASCRIPT, 'e'},
+                     {"perl", LANG_OTHER, 'e'},        {"ruby", LANG_OTHER, 'e'},     {"php", LANG_OTHER, 'r'},
+                     {"lua", LANG_OTHER, 'e'},         {"awk", LANG_OTHER, 0},        {"gawk", LANG_OTHER, 0},
+                     {"mawk", LANG_OTHER, 0},          {"tclsh", LANG_OTHER, 0},      {"expect", LANG_OTHER, 'c'},
+                     {"osascript", LANG_OTHER, 'e'},   {"pwsh", LANG_OTHER, 'c'}};
+
+        if (is_shell_name(name)) {
+                *ret_letter = 'c';
+                return LANG_SHELL;
+        }
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+                size_t n = strlen(known[i].name);
+
+                if (strncmp(name, known[i].name, n) == 0 && name[n + strspn(name + n, "0123456789.")] == 0) {
+                        *ret_letter = known[i].letter;
+                        return known[i].language;
+                }
+        }
+        return 0;
+}
+
+/* ---- texts that are run ---- */
+
+/* Whether the field is a verbatim piece of the source: then findings in it have lines of their own. */
+static void inner_field(struct eval *ev, const struct field *f, enum scan_language language) {
+        const struct unit *u = ev->unit;
+        size_t skip = 0;
+
+        if (f->off < u->len && (u->src[f->off] == '\'' || u->src[f->off] == '"'))
+                skip = 1;
+        if (f->off + skip + f->len <= u->len && memcmp(u->src + f->off + skip, f->s, f->len) == 0)
+                scan_inner(ev->s, u, f->off + skip, f->s, f->len, language, true);
+        else
+                scan_inner(ev->s, u, f->off, f->s, f->len, language, false);
+}
+
+static void inner_value(struct eval *ev, uint32_t off, struct value v, enum scan_language language) {
+        const struct unit *u = ev->unit;
+
+        if (v.s >= u->src && v.s < u->src + u->len)
+                scan_inner(ev->s, u, (size_t) (v.s - u->src), v.s, v.len, language, true);
+        else
+                scan_inner(ev->s, u, off, v.s, v.len, language, false);
+}
+
+static void emit_pseudo(struct eval *ev, const struct command *c, const char *name) {
+        struct command pseudo = *c;
+
+        pseudo.name = name;
+        pseudo.n_redirs = 0;
+        eval_emit(ev, &pseudo);
+}
+
+/* A file of the script's own making is run. */
+static void run_file(struct eval *ev, const struct command *c, const struct field *path, enum scan_language language) {
+        const char *name = path->s;
+        const struct variable *var;
+        size_t len = path->len;
+
+        if (path->process) {
+                if (path->process->output.known)
+                        inner_value(ev, path->off, path->process->output, language);
+                else if (path->process->output.fetched)
+                        emit_pseudo(ev, c, "(run-substitution)");
+                return;
+        }
+        if (len > 2 && name[0] == '.' && name[1] == '/') {
+                name += 2;
+                len -= 2;
+        }
+        var = eval_variable(ev, name, len, false);
+        if (!var)
+                return;
+        if (var->downloaded)
+                emit_pseudo(ev, c, "(run-download)");
+        if (var->file.known)
+                inner_value(ev, path->off, var->file, language);
+}
+
+static void note_file(struct eval *ev, const struct field *path, struct value content, bool downloaded) {
+        const char *name = path->s;
+        size_t len = path->len;
+        struct variable *var;
+
+        if (len > 2 && name[0] == '.' && name[1] == '/') {
+                name += 2;
+                len -= 2;
+        }
+        if (len == 0 || strncmp(name, "/dev/", len < 5 ? len : 5) == 0)
+                return;
+        var = eval_variable(ev, name, len, true);
+        var->file = content;
+        var->downloaded = downloaded;
+}
+
+bool is_fetch_name(const char *name) {
+        static const char *const names[] = {"curl", "wget", "fetch", "aria2c", "lynx", "nc",  "ncat",
+                                            "scp",  "ftp",  "tftp",  "rsync",  "http", "axel"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (strcmp(name, names[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* The last component of an address: what curl -O and wget write. */
+static struct field url_file(const struct command *c) {
+        for (size_t i = c->argc; i-- > 1;) {
+                const struct field *f = &c->argv[i];
+                const char *slash = f->len && memmem(f->s, f->len, "://", 3) ? memrchr(f->s, '/', f->len) : NULL;
+
+                if (slash && slash[1])
+                        return (struct field){.s = slash + 1, .len = f->len - (size_t) (slash + 1 - f->s)};
+        }
+        return (struct field){.s = ""};
+}
+
+static void note_download(struct eval *ev, const struct command *c) {
+        struct field last = url_file(c);
+
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *a = c->argv[i].s;
+
+                if (a[0] != '-')
+                        continue;
+                if ((a[1] != '-' && (strchr(a, 'o') || (strchr(a, 'O') && strcmp(c->name, "wget") == 0))) ||
+                    strncmp(a, "--output", 8) == 0) {
+                        if (i + 1 < c->argc)
+                                note_file(ev, &c->argv[i + 1], unknown, true);
+                        return;
+                }
+        }
+        if (last.len && (strcmp(c->name, "wget") == 0 || strcmp(c->name, "curl") == 0))
+                note_file(ev, &last, unknown, true);
+}
+
+/* ---- the command in the arguments ---- */
+
+static const struct wrapper *find_wrapper(const char *name) {
+        for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
+                if (strcmp(name, wrappers[i].name) == 0)
+                        return &wrappers[i];
+        return NULL;
+}
+
+static void inner_command(struct eval *ev, const struct command *c, size_t from, size_t to, struct value input,
+                          unsigned depth) {
+        struct command inner = *c;
+        const char *slash;
+
+        if (from >= to)
+                return;
+        inner.argv = c->argv + from;
+        inner.argc = to - from;
+        inner.n_redirs = 0;
+        slash = memrchr(inner.argv[0].s, '/', inner.argv[0].len);
+        inner.name = slash ? slash + 1 : inner.argv[0].s;
+        inner.glob = inner.argv[0].glob;
+        eval_emit(ev, &inner);
+        eval_inner_commands(ev, &inner, input, c->element, depth + 1);
+}
+
+static void unwrap(struct eval *ev, const struct wrapper *w, const struct command *c, struct value input,
+                   unsigned depth) {
+        unsigned positional = w->positional;
+        size_t i = 1;
+
+        for (; i < c->argc; i++) {
+                const char *a = c->argv[i].s;
+                size_t len = c->argv[i].len;
+
+                if (strcmp(a, "--") == 0) {
+                        i++;
+                        break;
+                }
+                if (a[0] == '-' && len > 1) {
+                        if (a[1] != '-' && strcmp(w->name, "env") == 0 && a[1] == 'S') {
+                                if (a[2])
+                                        scan_inner(ev->s, ev->unit, c->argv[i].off, a + 2, len - 2, LANG_SHELL, false);
+                                else if (i + 1 < c->argc)
+                                        inner_field(ev, &c->argv[i + 1], LANG_SHELL);
+                                return;
+                        }
+                        if ((strcmp(w->name, "flock") == 0 || strcmp(w->name, "runuser") == 0 ||
+                             strcmp(w->name, "sg") == 0) &&
+                            strcmp(a, "-c") == 0) {
+                                if (i + 1 < c->argc)
+                                        inner_field(ev, &c->argv[i + 1], LANG_SHELL);
+                                return;
+                        }
+                        if (a[1] != '-' && len == 2 && strchr(w->valued, a[1]))
+                                i++;
+                        continue;
+                }
+                if (strcmp(w->name, "env") == 0 && memchr(a, '=', len))
+                        continue;
+                if (positional == 0)
+                        break;
+                positional--;
+        }
+        inner_command(ev, c, i, c->argc, input, depth);
+}
+
+static void unwrap_find(struct eval *ev, const struct command *c, unsigned depth) {
+        for (size_t i = 1; i < c->argc; i++) {
+                size_t end;
+
+                if (strcmp(c->argv[i].s, "-exec") != 0 && strcmp(c->argv[i].s, "-execdir") != 0 &&
+                    strcmp(c->argv[i].s, "-ok") != 0)
+                        continue;
+                for (end = i + 1; end < c->argc && strcmp(c->argv[end].s, ";") != 0 && strcmp(c->argv[end].s, "+") != 0;
+                     end++)
+                        ;
+                inner_command(ev, c, i + 1, end, unknown, depth);
+                i = end;
+        }
+}
+
+/* All arguments as one text, as eval does it. */
+static void run_joined(struct eval *ev, const struct command *c, size_t from) {
+        struct text t = {.arena = ev->arena};
+        bool dynamic = false;
+
+        if (c->argc == from + 1) {
+                inner_field(ev, &c->argv[from], LANG_SHELL);
+                return;
+        }
+        for (size_t i = from; i < c->argc; i++) {
+                if (i > from)
+                        text_addc(&t, ' ');
+                text_add(&t, c->argv[i].s, c->argv[i].len);
+                dynamic = dynamic || c->argv[i].dynamic;
+        }
+        if (t.len)
+                scan_inner(ev->s, ev->unit, c->argv[from].off, text_str(&t), t.len, LANG_SHELL, false);
+}
+
+static void run_interpreter(struct eval *ev, const struct command *c, struct value input, enum scan_language language,
+                            char letter) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *a = c->argv[i].s;
+
+                if (a[0] == '-' && a[1] && a[1] != '-') {
+                        const char *at = letter ? strchr(a + 1, letter) : NULL;
+
+                        if (!at && language == LANG_OTHER && letter == 'e')
+                                at = strchr(a + 1, 'E');
+                        if (at && at[1] && language != LANG_SHELL) { /* -cTEXT */
+                                scan_inner(ev->s, ev->unit, c->argv[i].off, at + 1, strlen(at + 1), language, false);
+                                return;
+                        }
+                        if (at) {
+                                while (i + 1 < c->argc && c->argv[i + 1].s[0] == '-' && language == LANG_SHELL)
+                                        i++;
+                                if (i + 1 < c->argc)
+                                        inner_field(ev, &c->argv[i + 1], language);
+                                return;
+                        }
+                        if (language == LANG_SHELL && (strcmp(a, "-s") == 0))
+                                break;
+                        continue;
+                }
+                if (strncmp(a, "--eval", 6) == 0 || strncmp(a, "--print", 7) == 0) {
+                        if (i + 1 < c->argc)
+                                inner_field(ev, &c->argv[i + 1], language);
+                        return;
+                }
+                if (a[0] == '-' && a[1] == '-')
+                        continue;
+                if (strcmp(a, "-") == 0)
+                        break;
+                if (!letter && language == LANG_OTHER) /* awk: the program is a word */
+                        inner_field(ev, &c->argv[i], language);
+                else
+                        run_file(ev, c, &c->argv[i], language);
+                return;
+        }
+        if (input.known)
+                inner_value(ev, c->off, input, language);
+        else
+                emit_pseudo(ev, c, "(run-stdin)");
+}
+
+static void note_alias(struct eval *ev, const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *equals = memchr(c->argv[i].s, '=', c->argv[i].len);
+
+                if (!equals || equals == c->argv[i].s)
+                        continue;
+                eval_variable(ev, c->argv[i].s, (size_t) (equals - c->argv[i].s), true)->alias =
+                        (struct value){equals + 1, c->argv[i].len - (size_t) (equals + 1 - c->argv[i].s), true};
+        }
+}
+
+static void run_alias(struct eval *ev, const struct command *c, struct value alias) {
+        struct text t = {.arena = ev->arena};
+
+        if (ev->calls >= 200)
+                return;
+        ev->calls++;
+        text_add(&t, alias.s, alias.len);
+        for (size_t i = 1; i < c->argc; i++) {
+                text_addc(&t, ' ');
+                text_add(&t, c->argv[i].s, c->argv[i].len);
+        }
+        scan_inner(ev->s, ev->unit, c->off, text_str(&t), t.len, LANG_SHELL, false);
+}
+
+void eval_inner_commands(struct eval *ev, struct command *c, struct value input, unsigned element, unsigned depth) {
+        const struct wrapper *w;
+        const struct variable *var;
+        enum scan_language language;
+        const char *n = c->name;
+        char letter = 0;
+
+        (void) element;
+        if (depth > INNER_MOST)
+                return;
+        var = eval_variable(ev, c->argv[0].s, c->argv[0].len, false);
+        if (var && var->alias.known)
+                run_alias(ev, c, var->alias);
+        if ((c->argv[0].glob && strcspn(c->argv[0].s, "*?") < c->argv[0].len) ||
+            (c->argv[0].odd && c->argv[0].len > 1 && !(ev->unit->src[c->argv[0].off] == '\\')))
+                emit_pseudo(ev, c, "(disguised)");
+        if (memchr(c->argv[0].s, '/', c->argv[0].len))
+                run_file(ev, c, &c->argv[0], LANG_SHELL);
+        language = interpreter(n, &letter);
+        if (language) {
+                run_interpreter(ev, c, input, language, letter);
+                return;
+        }
+        if (is_fetch_name(n)) {
+                note_download(ev, c);
+                for (size_t i = 0; i < c->n_redirs; i++)
+                        if (c->redirs[i].write)
+                                note_file(ev, &c->redirs[i].target, unknown, true);
+                return;
+        }
+        w = find_wrapper(n);
+        if (w)
+                unwrap(ev, w, c, input, depth);
+        else if (strcmp(n, "find") == 0)
+                unwrap_find(ev, c, depth);
+        else if (strcmp(n, "eval") == 0 && c->argc > 1)
+                run_joined(ev, c, 1);
+        else if (strcmp(n, "trap") == 0 && c->argc > 2)
+                inner_field(ev, &c->argv[1], LANG_SHELL);
+        else if ((strcmp(n, ".") == 0 || strcmp(n, "source") == 0) && c->argc > 1)
+                run_file(ev, c, &c->argv[1], LANG_SHELL);
+        else if (strcmp(n, "alias") == 0)
+                note_alias(ev, c);
+        else if (strcmp(n, "at") == 0 || strcmp(n, "batch") == 0) {
+                if (input.known)
+                        inner_value(ev, c->off, input, LANG_SHELL);
+        } else if ((strcmp(n, "su") == 0 || strcmp(n, "script") == 0) && c->argc > 2) {
+                for (size_t i = 1; i + 1 < c->argc; i++)
+                        if (c->argv[i].s[0] == '-' && strchr(c->argv[i].s, 'c'))
+                                inner_field(ev, &c->argv[i + 1], LANG_SHELL);
+        } else if (strcmp(n, "set") == 0 && c->argc > 2 && strcmp(c->argv[1].s, "--") == 0) {
+                ev->positional = c->argv + 2;
+                ev->n_positional = c->argc - 2;
+        }
+}

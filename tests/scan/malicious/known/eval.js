@@ -1,0 +1,2 @@
+const payload = process.argv[2];
+eval(payload);

