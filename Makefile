@@ -3,10 +3,10 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev libarchive-dev
-suites = unit review conformance cli escape errors tty completions fault session
+build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev libarchive-dev libpcre2-dev libyaml-dev
+suites = unit scan review conformance cli escape errors tty completions fault session protect net
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
-check_packages = clang clang-format clang-tidy shellcheck mandoc python3
+check_packages = abigail-tools clang clang-format clang-tidy shellcheck mandoc python3
 
 .PHONY: all run ready test test-vm test-container check bench install clean
 all: $(BUILD)/hutch

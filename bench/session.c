@@ -42,6 +42,7 @@ static int n_contenders = THINGS;
 static struct contender again[] = {
         {"pipe/builtin-again"}, {"session/builtin-again"}, {"pipe/external-again"}, {"session/external-again"}};
 static struct contender alone[] = {{"pipe/builtin-alone"}, {"session/builtin-alone"}};
+static struct contender paced[] = {{"pipe/builtin-paced"}, {"session/builtin-paced"}};
 
 static hutch_context *context;
 static hutch_policy *policy;
@@ -315,6 +316,17 @@ static void play_alone(int runs) {
         }
 }
 
+/* As in real use: a pause of 5 ms before each. */
+static void play_paced(int runs) {
+        for (int i = 0; i < 2; i++)
+                paced[i].times = calloc((size_t) runs, sizeof(uint64_t));
+        for (int k = 0; k < runs; k++)
+                for (int i = 0; i < 2; i++) {
+                        usleep(5000);
+                        paced[i].times[paced[i].n++] = act(i);
+                }
+}
+
 static void tell(const struct contender *c) {
         printf("%s", c->name);
         if (c->failed)
@@ -355,12 +367,15 @@ int main(int argc, char **argv) {
         play_again(PIPE_BUILTIN, runs);
         play_again(PIPE_EXTERNAL, runs);
         play_alone(10 * runs);
+        play_paced(runs);
         for (int i = 0; i < n_contenders; i++)
                 tell(&contenders[i]);
         for (int i = 0; i < 4; i++)
                 tell(&again[i]);
         for (int i = 0; i < 2; i++)
                 tell(&alone[i]);
+        for (int i = 0; i < 2; i++)
+                tell(&paced[i]);
         hutch_box_close(box);
         hutch_policy_free(policy);
         hutch_context_free(context);

@@ -1,62 +1,104 @@
-/* What the files of the command share. The command stands on the public header alone. */
+/* What the files of the command share. The command uses the public header alone.
+ *
+ * A verb is a row: each verb's file defines a `struct verb` with its options, and verbs.c lists them. The parser, the
+ * help, the completions and the option lists of the manual are made from these rows and know no verb by name. To add
+ * an option to one verb: a field of its options struct and a row of its option table, in its file. To add a verb: its
+ * file, a line in verbs.c, a line in meson.build. Options of everything that makes a box are the library's
+ * (src/policy/keys.def). */
 #pragma once
 
 #include <hutch/hutch.h>
+#include <stddef.h>
 #include <stdio.h>
 
-enum { EXIT_HUTCH = 125 };
+enum { EXIT_HUTCH = 125, EXIT_NOT_FOUND = 127 };
 
-/* What the command line said, policy apart. */
-struct cli {
-        hutch_policy *policy;
-        const char *verb;        /* "run", "explain", … */
-        const char *command;     /* -c */
-        const char *const *argv; /* the command and its arguments */
-        const char *stdin_from;  /* inherit, none or a file */
-        const char *result_file;
-        bool json, capture, help, version;
-        /* of the verbs that review */
-        const char *const *paths; /* NULL: all */
-        const char *box, *dir, *older_than;
-        const char *max_size, *max_entries; /* of import */
-        bool stat, name_only, force;
-        /* of sessions */
-        const char *shell, *idle_timeout, *timeout, *output_cap;
-        const char *env[64];    /* NAME=VALUE for one run */
-        size_t n_env;           /* may be more than there is room for */
-        const char *box_option; /* the last one that shapes a box, beside those that a run may have too */
-        bool discard, stop, copy;
-        const char *session; /* which one to snapshot, restore or fork */
-        const char *remove;  /* of snapshots */
-        bool list;
+/* One option of a verb, and where its value goes in the verb's options struct: a bool without .value, else a
+ * const char *. A table ends with a row without a name. */
+struct option {
+        const char *name;
+        char letter;
+        const char *value; /* what help calls its value; NULL: a flag */
+        const char *help;
+        size_t offset;
 };
 
-/* Reads argv; complains and returns -1 if it makes no sense. */
-int cli_parse(int argc, char **argv, struct cli *ret);
+#define OPTION_AT(type, field) .offset = offsetof(type, field)
 
-int cli_run(struct cli *cli);
-int cli_explain(struct cli *cli);
-int cli_doctor(struct cli *cli);
-int cli_shell(struct cli *cli);
-int cli_session(struct cli *cli);
-int cli_boxes(struct cli *cli);
-int cli_diff(struct cli *cli);
-int cli_apply(struct cli *cli);
-int cli_discard(struct cli *cli);
-int cli_snapshot(struct cli *cli);
-int cli_restore(struct cli *cli);
-int cli_fork(struct cli *cli);
-int cli_export(struct cli *cli);
-int cli_import(struct cli *cli);
+struct invocation;
 
-void cli_usage(FILE *to);
+enum {
+        VERB_COMMAND = 1 << 0, /* the arguments behind .max_args others are a command and its own arguments */
+        VERB_QUIET = 1 << 1,   /* not listed by `hutch help` */
+        VERB_RESULT = 1 << 2,  /* reports invocation.error itself, in its result */
+};
+
+struct verb {
+        const char *name;
+        const char *synopsis; /* what follows the name */
+        const char *summary;  /* one line */
+        unsigned flags;
+        int min_args, max_args; /* max_args -1: any number; with VERB_COMMAND: without the command */
+        unsigned box_options;   /* which of the library's options: HUTCH_OPTION_* */
+        hutch_preset preset;
+        const struct option *options;
+        size_t size; /* of the options struct */
+        int (*run)(const struct invocation *in);
+        const struct verb *const *subverbs; /* NULL-terminated; such a verb has no run of its own */
+        const char *page;                   /* the manual page, without "hutch-"; NULL: its name */
+};
+
+struct given { /* an option of the library's, as it was written */
+        const char *name, *value;
+};
+
+struct invocation {
+        const struct verb *parent, *verb; /* parent: of a subverb */
+        hutch_policy *policy;
+        void *options;           /* the verb's options struct */
+        const char *const *args; /* NULL-terminated, never NULL */
+        size_t n_args;
+        const char *const *command; /* NULL: none */
+        struct given *given;
+        size_t n_given;
+        bool help, version;
+        hutch_error error; /* what is wrong with the value of a library's option */
+};
+
+extern const struct verb *const cli_verbs[]; /* NULL-terminated */
+const struct verb *cli_find_verb(const struct verb *const *verbs, const char *name);
+const char *cli_suggest_verb(const struct verb *const *verbs, const char *word);
+bool cli_is_reserved(const char *word);
+
+/* Reads argv. Prints what is wrong and returns -1 if it cannot be carried out. */
+int cli_parse(int argc, char **argv, struct invocation *ret);
+void cli_done(struct invocation *in);
+
+const char *cli_value(const struct invocation *in, const char *name); /* the last value of a library's option */
+const char *cli_verb_name(const struct invocation *in);               /* "diff", "session run" */
+
+void cli_help_short(FILE *to);
+void cli_help(FILE *to);
+void cli_help_verb(FILE *to, const struct verb *parent, const struct verb *verb);
 
 /* A path or a name as git shows it, and how long ago something was. */
 void cli_put_path(FILE *to, const char *path);
 const char *cli_age(uint64_t created, char *text, size_t room);
 
-/* One line on stderr, `hutch: …`, cleaned of whatever a terminal would obey. */
+/* One line on stderr, `hutch: …`, without control sequences. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether a notice is told without being asked for; the others `hutch explain` tells. */
-bool cli_notice_matters(const char *notice);
+/* Text as a JSON string, or {"base64": …} where it is not UTF-8; NULL: null. */
+void cli_put_json(FILE *to, const char *text);
+
+/* Events that a reader of stderr should see, by their severity; the others are in JSON and in `hutch explain`. */
+void cli_show_event(const hutch_event *event);
+void cli_show_events(const hutch_event *const *events);
+
+int cli_open_stdin(const struct invocation *in, const char *file); /* -1 after a message */
+
+/* Why a command was not found, where that can be guessed; false: nothing was printed. */
+bool cli_hint_not_found(const struct invocation *in, const char *command);
+
+/* What `hutch run` does, for verbs that run a command of their own choice; text NULL: argv. */
+int cli_run_command(const struct invocation *in, const char *const *argv);

@@ -1,337 +1,332 @@
-/* The command line. Options that shape a box belong to the library's table; those of the command itself stand here. The
- * first word that is not an option is a verb if it names one, else the command; `--` forces a command. */
+/* The command line. The first word that is not an option is a verb if it names one, otherwise the command of `run`;
+ * `--` forces a command. Which options a verb takes is in its row: there is no list of verbs here, and an option that
+ * is in no table of the verb is refused, whichever other verb knows it. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum own {
-        OWN_JSON,
-        OWN_CAPTURE,
-        OWN_RESULT,
-        OWN_STDIN,
-        OWN_COMMAND,
-        OWN_HELP,
-        OWN_VERSION,
-        OWN_BOX,
-        OWN_STAT,
-        OWN_NAME_ONLY,
-        OWN_FORCE,
-        OWN_OLDER,
-        OWN_SHELL,
-        OWN_IDLE,
-        OWN_DISCARD,
-        OWN_SESSION,
-        OWN_STOP,
-        OWN_COPY,
-        OWN_LIST,
-        OWN_REMOVE,
-        OWN_MAX_SIZE,
-        OWN_MAX_ENTRIES
-};
-
-static const struct {
-        const char *name;
-        char letter;
-        const char *value_name; /* NULL: takes none */
-        enum own what;
-} own_options[] = {
-        {"json", 0, NULL, OWN_JSON},
-        {"capture", 0, NULL, OWN_CAPTURE},
-        {"result", 0, "FILE", OWN_RESULT},
-        {"stdin", 0, "inherit|none|FILE", OWN_STDIN},
-        {"cmd", 'c', "TEXT", OWN_COMMAND},
-        {"help", 'h', NULL, OWN_HELP},
-        {"version", 'V', NULL, OWN_VERSION},
-        {"box", 0, "ID", OWN_BOX},
-        {"stat", 0, NULL, OWN_STAT},
-        {"name-only", 0, NULL, OWN_NAME_ONLY},
-        {"force", 0, NULL, OWN_FORCE},
-        {"older-than", 0, "AGE", OWN_OLDER},
-        {"list", 0, NULL, OWN_LIST},
-        {"remove", 0, "SNAPSHOT", OWN_REMOVE},
-        {"max-size", 0, "a size (256M, 2G)", OWN_MAX_SIZE},
-        {"max-entries", 0, "a number", OWN_MAX_ENTRIES},
-        {"shell", 0, "PATH", OWN_SHELL},
-        {"idle-timeout", 0, "D", OWN_IDLE},
-        {"discard", 0, NULL, OWN_DISCARD},
-        {"session", 0, "NAME", OWN_SESSION},
-        {"stop", 0, NULL, OWN_STOP},
-        {"copy", 0, NULL, OWN_COPY},
-};
-
-static const char *const verbs[] = {"run",   "explain", "doctor",   "shell",   "session", "boxes",  "diff",
-                                    "apply", "discard", "snapshot", "restore", "fork",    "export", "import"};
-
-/* Verbs with other defaults than run's: they are known before their options are read. */
-static const char *const persistent[] = {"shell", "session"};
-
-/* Verbs whose words are paths or names, which may stand before options. */
-static const char *const reviewing[] = {"session",  "boxes",   "diff", "apply",  "discard",
-                                        "snapshot", "restore", "fork", "export", "import"};
-
-/* Verbs that hutch keeps for itself; a program of that name is run with `--` before it. */
-static const char *const reserved[] = {"exec",     "scan",  "why", "init", "trust",
-                                       "profiles", "image", "tui", "mcp",  "batch"};
+#include "verbs.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *find(const char *const *words, size_t n, const char *word) {
-        for (size_t i = 0; i < n; i++)
-                if (!strcmp(words[i], word))
-                        return words[i];
-        return NULL;
-}
-
-static void apply_own(struct cli *cli, enum own what, const char *value) {
-        switch (what) {
-        case OWN_JSON:
-                cli->json = true;
-                break;
-        case OWN_CAPTURE:
-                cli->capture = true;
-                break;
-        case OWN_RESULT:
-                cli->result_file = value;
-                break;
-        case OWN_STDIN:
-                cli->stdin_from = value;
-                break;
-        case OWN_COMMAND:
-                cli->command = value;
-                break;
-        case OWN_HELP:
-                cli->help = true;
-                break;
-        case OWN_VERSION:
-                cli->version = true;
-                break;
-        case OWN_BOX:
-                cli->box = value;
-                break;
-        case OWN_STAT:
-                cli->stat = true;
-                break;
-        case OWN_NAME_ONLY:
-                cli->name_only = true;
-                break;
-        case OWN_FORCE:
-                cli->force = true;
-                break;
-        case OWN_OLDER:
-                cli->older_than = value;
-                break;
-        case OWN_SHELL:
-                cli->shell = value;
-                break;
-        case OWN_IDLE:
-                cli->idle_timeout = value;
-                break;
-        case OWN_SESSION:
-                cli->session = value;
-                break;
-        case OWN_STOP:
-                cli->stop = true;
-                break;
-        case OWN_COPY:
-                cli->copy = true;
-                break;
-        case OWN_DISCARD:
-                cli->discard = true;
-                break;
-        case OWN_LIST:
-                cli->list = true;
-                break;
-        case OWN_REMOVE:
-                cli->remove = value;
-                break;
-        case OWN_MAX_SIZE:
-                cli->max_size = value;
-                break;
-        case OWN_MAX_ENTRIES:
-                cli->max_entries = value;
-                break;
-        }
-}
-
-struct word { /* one option as it stands on the command line */
+struct word { /* one option as it was written */
         char name[64];
         char letter;
-        const char *value; /* behind "=" or the letter */
+        const char *value; /* after "=" or the letter */
 };
 
-static int split(const char *arg, struct word *ret) {
-        const char *equals;
+struct found { /* what an option is to a verb */
+        const struct option *own;
+        hutch_option_info box;
+        bool is_box, help, version;
+};
+
+static const struct option common_options[] = {
+        {.name = "help", .letter = 'h', .help = "show this help"},
+        {.name = "version", .letter = 'V', .help = "show the version"},
+        {0},
+};
+
+static bool is_option(const char *word) {
+        return word[0] == '-' && word[1];
+}
+
+static void split(const char *arg, struct word *ret) {
         size_t n;
 
         *ret = (struct word){0};
         if (arg[1] != '-') {
                 ret->letter = arg[1];
                 ret->value = arg[2] ? arg + 2 : NULL;
-                return 0;
-        }
-        equals = strchr(arg, '=');
-        n = equals ? (size_t) (equals - arg - 2) : strlen(arg + 2);
-        if (n >= sizeof(ret->name)) {
-                cli_complain("unknown option %.40s…", arg);
-                return -1;
-        }
-        memcpy(ret->name, arg + 2, n);
-        ret->value = equals ? equals + 1 : NULL;
-        return 0;
-}
-
-/* Takes the value from behind the option or from the next word. */
-static int value_of(const char *name, const char *value_name, struct word *w, int argc, char **argv, int *at) {
-        if (w->value)
-                return 0;
-        if (*at + 1 >= argc) {
-                cli_complain("--%s needs a value: %s", name, value_name);
-                return -1;
-        }
-        w->value = argv[++*at];
-        return 0;
-}
-
-static void complain_unknown(const struct word *w) {
-        const char *names[64], *near;
-        hutch_option_info info;
-        size_t n = 0;
-
-        if (w->letter) {
-                cli_complain(
-                        "unknown option -%c: `hutch --help` lists them; after -- everything belongs to the command",
-                        w->letter);
                 return;
         }
-        for (size_t i = 0; i < COUNT(own_options); i++)
-                names[n++] = own_options[i].name;
-        for (size_t i = 0; n < COUNT(names) && hutch_option_describe(i, &info); i++)
-                names[n++] = info.name;
-        near = hutch_suggest(w->name, names, n);
-        cli_complain("unknown option --%s%s%s%s", w->name, near ? "; did you mean --" : "", near ? near : "",
-                     near ? "?" : "");
+        n = strcspn(arg + 2, "=");
+        ret->value = arg[2 + n] ? arg + 3 + n : NULL;
+        snprintf(ret->name, sizeof(ret->name), "%.*s", (int) n, arg + 2);
 }
 
-/* What a single run of a session may have, too. */
-static bool is_of_a_run(const char *name) {
-        return !strcmp(name, "timeout") || !strcmp(name, "output-cap") || !strcmp(name, "env");
+static bool fits(const struct word *w, const char *name, char letter) {
+        return w->letter ? w->letter == letter : !strcmp(w->name, name);
 }
 
-static int parse_option(int argc, char **argv, int *at, struct cli *cli) {
+static const struct option *find_in(const struct option *options, const struct word *w) {
+        for (; options && options->name; options++)
+                if (fits(w, options->name, options->letter))
+                        return options;
+        return NULL;
+}
+
+static bool find(const struct verb *verb, const struct word *w, struct found *ret) {
+        *ret = (struct found){0};
+        ret->own = find_in(verb->options, w);
+        if (ret->own)
+                return true;
+        for (size_t i = 0; verb->box_options && hutch_option_describe(i, &ret->box); i++)
+                if (ret->box.verbs & verb->box_options && fits(w, ret->box.name, ret->box.letter))
+                        return ret->is_box = true;
+        ret->help = find_in(common_options, w) == &common_options[0];
+        ret->version = find_in(common_options, w) == &common_options[1];
+        return ret->help || ret->version;
+}
+
+static bool find_anywhere(const struct verb *const *verbs, const struct word *w, struct found *ret) {
+        for (; *verbs; verbs++)
+                if (find(*verbs, w, ret) || ((*verbs)->subverbs && find_anywhere((*verbs)->subverbs, w, ret)))
+                        return true;
+        return false;
+}
+
+static bool takes_value(const struct found *f) {
+        return f->own ? f->own->value != NULL : f->is_box && f->box.value_name != NULL;
+}
+
+const char *cli_verb_name(const struct invocation *in) {
+        static char name[64];
+
+        snprintf(name, sizeof(name), "%s%s%s", in->parent ? in->parent->name : "", in->parent ? " " : "",
+                 in->verb->name);
+        return name;
+}
+
+/* Where `diff` or `import` got words that only the program of that name understands. */
+static const char *program_hint(const struct invocation *in) {
+        static char hint[128];
+        const char *name = in->parent ? in->parent->name : in->verb->name;
+        char path[128];
+
+        snprintf(path, sizeof(path), "/usr/bin/%s", name);
+        hint[0] = 0;
+        if (in->verb != &verb_run && access(path, X_OK) == 0)
+                snprintf(hint, sizeof(hint), " ('hutch -- %s …' runs the program of that name)", name);
+        return hint;
+}
+
+static void complain_option(const struct invocation *in, const char *arg, const struct word *w) {
+        const char *names[96], *near;
         hutch_option_info info;
+        struct found other;
+        char shown[80];
+        size_t n = 0;
+
+        if (w->letter)
+                snprintf(shown, sizeof(shown), "-%c", w->letter);
+        else
+                snprintf(shown, sizeof(shown), "--%s", w->name);
+        if (find_anywhere(cli_verbs, w, &other)) {
+                const struct verb *start = in->parent ? cli_find_verb(in->parent->subverbs, "start") : NULL;
+
+                cli_complain("option '%s' is not valid for 'hutch %s'%s", shown, cli_verb_name(in),
+                             start && find(start, w, &other) ? "; give it to 'hutch session start'"
+                             : w->letter                     ? program_hint(in)
+                                                             : "");
+                return;
+        }
+        for (const struct option *o = in->verb->options; o && o->name && n < COUNT(names); o++)
+                names[n++] = o->name;
+        for (size_t i = 0; n < COUNT(names) && hutch_option_describe(i, &info); i++)
+                if (info.verbs & in->verb->box_options)
+                        names[n++] = info.name;
+        near = w->letter ? NULL : hutch_suggest(w->name, names, n);
+        if (near)
+                cli_complain("unknown option '%s'; did you mean '--%s'?", shown, near);
+        else
+                cli_complain("unknown option '%.60s' (see 'hutch help %s')%s", arg, cli_verb_name(in),
+                             program_hint(in));
+}
+
+static void set_box_option(struct invocation *in, const hutch_option_info *info, const char *value) {
         hutch_error err = {0};
+
+        in->given[in->n_given++] = (struct given){info->name, value};
+        if (hutch_policy_set_option(in->policy, info->name, value, &err) < 0 && in->error.code == HUTCH_OK)
+                in->error = err;
+}
+
+static int read_option(struct invocation *in, char **argv, int argc, int *at) {
+        struct found f;
         struct word w;
 
-        if (split(argv[*at], &w) < 0)
+        split(argv[*at], &w);
+        if (!find(in->verb, &w, &f)) {
+                complain_option(in, argv[*at], &w);
                 return -1;
-        for (size_t i = 0; i < COUNT(own_options); i++) {
-                if (w.letter ? w.letter != own_options[i].letter : strcmp(w.name, own_options[i].name) != 0)
-                        continue;
-                if (own_options[i].value_name &&
-                    value_of(own_options[i].name, own_options[i].value_name, &w, argc, argv, at) < 0)
-                        return -1;
-                if (!own_options[i].value_name && w.value) {
-                        cli_complain("--%s takes no value", own_options[i].name);
-                        return -1;
-                }
-                apply_own(cli, own_options[i].what, w.value);
-                return 0;
         }
-        for (size_t i = 0; hutch_option_describe(i, &info); i++) {
-                if (w.letter ? w.letter != info.letter : strcmp(w.name, info.name) != 0)
-                        continue;
-                if (info.value_name && value_of(info.name, info.value_name, &w, argc, argv, at) < 0)
-                        return -1;
-                if (!strcmp(info.name, "dir"))
-                        cli->dir = w.value;
-                else if (!strcmp(info.name, "timeout"))
-                        cli->timeout = w.value;
-                else if (!strcmp(info.name, "output-cap"))
-                        cli->output_cap = w.value;
-                else if (!strcmp(info.name, "env")) {
-                        if (cli->n_env + 1 < COUNT(cli->env))
-                                cli->env[cli->n_env] = w.value;
-                        cli->n_env++;
-                }
-                if (!is_of_a_run(info.name))
-                        cli->box_option = info.name;
-                if (hutch_policy_set_option(cli->policy, info.name, w.value, &err) < 0) {
-                        cli_complain("%s", err.message);
+        if (takes_value(&f) && !w.value) {
+                if (*at + 1 >= argc) {
+                        cli_complain("option '--%s' needs a value: %s", f.own ? f.own->name : f.box.name,
+                                     f.own ? f.own->value : f.box.value_name);
                         return -1;
                 }
-                return 0;
+                w.value = argv[++*at];
+        } else if (!takes_value(&f) && w.value) {
+                cli_complain("option '--%s' takes no value", f.own ? f.own->name : f.is_box ? f.box.name : w.name);
+                return -1;
         }
-        complain_unknown(&w);
+        if (f.is_box)
+                set_box_option(in, &f.box, w.value);
+        else if (f.help || f.version) {
+                in->help = in->help || f.help;
+                in->version = in->version || f.version;
+        } else if (f.own->value)
+                *(const char **) ((char *) in->options + f.own->offset) = w.value;
+        else
+                *(bool *) ((char *) in->options + f.own->offset) = true;
+        return 0;
+}
+
+/* The next word that is neither an option nor the value of one; argc at `--` or the end. */
+static int next_word(int argc, char **argv, int at) {
+        for (; at < argc; at++) {
+                struct found f;
+                struct word w;
+
+                if (!strcmp(argv[at], "--"))
+                        return argc;
+                if (!is_option(argv[at]))
+                        return at;
+                split(argv[at], &w);
+                if (find_anywhere(cli_verbs, &w, &f) && takes_value(&f) && !w.value)
+                        at++;
+        }
+        return argc;
+}
+
+static void list_subverbs(const struct verb *verb, char *ret, size_t size) {
+        size_t used = 0;
+
+        ret[0] = 0;
+        for (const struct verb *const *v = verb->subverbs; *v && used < size; v++)
+                used += (size_t) snprintf(ret + used, size - used, "%s%s", used ? ", " : "", (*v)->name);
+}
+
+static int choose_subverb(int argc, char **argv, int at, struct invocation *in) {
+        const char *near;
+        char names[256];
+
+        list_subverbs(in->verb, names, sizeof(names));
+        for (int i = 1; i < argc && at == argc; i++)
+                if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+                        in->help = true;
+                        return 0;
+                }
+        if (at == argc) {
+                cli_complain("'hutch %s' needs one of: %s", in->verb->name, names);
+                return -1;
+        }
+        in->parent = in->verb;
+        in->verb = cli_find_verb(in->parent->subverbs, argv[at]);
+        if (in->verb)
+                return 0;
+        near = cli_suggest_verb(in->parent->subverbs, argv[at]);
+        cli_complain("unknown command 'hutch %s %.40s' (known: %s)%s%s%s", in->parent->name, argv[at], names,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
         return -1;
 }
 
-static int use_other_defaults(struct cli *cli, int words_before) {
-        hutch_error err = {0};
+/* Finds the verb; the words that name it are at ret_at[0] and ret_at[1]. */
+static int choose_verb(int argc, char **argv, struct invocation *in, int ret_at[2]) {
+        int at = next_word(argc, argv, 1);
 
-        if (words_before > 1) {
-                cli_complain("%s: its options stand behind it: `hutch %s [OPTIONS]`", cli->verb, cli->verb);
+        ret_at[0] = ret_at[1] = 0;
+        in->verb = at < argc ? cli_find_verb(cli_verbs, argv[at]) : NULL;
+        if (!in->verb && at < argc && cli_is_reserved(argv[at])) {
+                cli_complain("'hutch %s' is not available in this version; 'hutch -- %s …' runs a program of that name",
+                             argv[at], argv[at]);
                 return -1;
         }
-        if (hutch_policy_use_preset(cli->policy, HUTCH_PRESET_SESSION, &err) < 0) {
-                cli_complain("%s", err.message);
+        if (!in->verb) {
+                in->verb = &verb_run;
+                return 0;
+        }
+        ret_at[0] = at;
+        if (!in->verb->subverbs)
+                return 0;
+        at = next_word(argc, argv, at + 1);
+        ret_at[1] = at < argc ? at : 0;
+        return choose_subverb(argc, argv, at, in);
+}
+
+static int check_arguments(const struct invocation *in) {
+        if (in->help || in->version || !in->verb->run)
+                return 0;
+        if (in->verb->max_args >= 0 && in->n_args > (size_t) in->verb->max_args) {
+                cli_complain("unexpected argument '%s' for 'hutch %s'%s", in->args[in->verb->max_args],
+                             cli_verb_name(in), program_hint(in));
+                return -1;
+        }
+        if (in->n_args < (size_t) in->verb->min_args) {
+                cli_complain("missing argument: hutch %s %s", cli_verb_name(in), in->verb->synopsis);
                 return -1;
         }
         return 0;
 }
 
-int cli_parse(int argc, char **argv, struct cli *cli) {
-        bool verb_taken = false;
-        int n_paths = 0;
+/* Everything but the words of the verb itself. Arguments are collected in argv's own beginning, which was read. */
+static int read_words(int argc, char **argv, const int verb_at[2], struct invocation *in) {
+        bool takes_command = in->verb->flags & VERB_COMMAND;
 
         for (int i = 1; i < argc; i++) {
-                const char *word = argv[i];
+                if (i == verb_at[0] || i == verb_at[1])
+                        continue;
+                if (!strcmp(argv[i], "--")) {
+                        if (takes_command && i + 1 < argc)
+                                in->command = (const char *const *) argv + i + 1;
+                        while (!takes_command && ++i < argc)
+                                argv[in->n_args++] = argv[i];
+                        break;
+                }
+                if (is_option(argv[i])) {
+                        if (read_option(in, argv, argc, &i) < 0)
+                                return -1;
+                        continue;
+                }
+                if (takes_command && in->n_args >= (size_t) in->verb->max_args) {
+                        in->command = (const char *const *) argv + i;
+                        break;
+                }
+                argv[in->n_args++] = argv[i];
+        }
+        argv[in->n_args] = NULL;
+        in->args = (const char *const *) argv;
+        return check_arguments(in);
+}
 
-                if (!strcmp(word, "--") && verb_taken && find(reviewing, COUNT(reviewing), cli->verb) &&
-                    strcmp(cli->verb, "session") != 0) {
-                        while (++i < argc)
-                                argv[1 + n_paths++] = argv[i];
-                        break;
-                }
-                if (!strcmp(word, "--")) {
-                        if (i + 1 < argc)
-                                cli->argv = (const char *const *) argv + i + 1;
-                        break;
-                }
-                if (word[0] == '-' && word[1]) {
-                        if (parse_option(argc, argv, &i, cli) < 0)
-                                return -1;
-                        continue;
-                }
-                if (!verb_taken && find(verbs, COUNT(verbs), word)) {
-                        cli->verb = find(verbs, COUNT(verbs), word);
-                        verb_taken = true;
-                        if (find(persistent, COUNT(persistent), word) && use_other_defaults(cli, i) < 0)
-                                return -1;
-                        continue;
-                }
-                if (!verb_taken && find(reserved, COUNT(reserved), word)) {
-                        cli_complain("`hutch %s` is not in this version; `hutch -- %s …` runs a program of that name",
-                                     word, word);
-                        return -1;
-                }
-                if (verb_taken && find(reviewing, COUNT(reviewing), cli->verb)) {
-                        argv[1 + n_paths++] = argv[i]; /* what stood there was read */
-                        continue;
-                }
-                cli->argv = (const char *const *) argv + i;
-                break;
-        }
-        if (n_paths > 0) {
-                argv[1 + n_paths] = NULL;
-                cli->paths = (const char *const *) argv + 1;
-        }
-        if (cli->argv && cli->command) {
-                cli_complain("-c and a command exclude each other: '%s' is one too many", cli->argv[0]);
+int cli_parse(int argc, char **argv, struct invocation *in) {
+        hutch_error err = {0};
+        int verb_at[2];
+
+        if (choose_verb(argc, argv, in, verb_at) < 0)
+                return -1;
+        in->options = calloc(1, in->verb->size ? in->verb->size : 1);
+        in->given = calloc((size_t) argc + 1, sizeof(*in->given));
+        if (!in->options || !in->given) {
+                cli_complain("out of memory");
                 return -1;
         }
-        if (cli->json && (cli->capture || cli->result_file)) {
-                cli_complain("--json, --result and --capture exclude each other: choose one");
+        if (in->verb->box_options && hutch_policy_new(&in->policy) < 0) {
+                cli_complain("cannot determine the current directory: it no longer exists");
                 return -1;
         }
-        return 0;
+        if (in->policy && hutch_policy_use_preset(in->policy, in->verb->preset, &err) < 0) {
+                cli_complain("%s", err.message);
+                return -1;
+        }
+        return read_words(argc, argv, verb_at, in);
+}
+
+void cli_done(struct invocation *in) {
+        hutch_policy_free(in->policy);
+        free(in->options);
+        free(in->given);
+}
+
+const char *cli_value(const struct invocation *in, const char *name) {
+        const char *value = NULL;
+
+        for (size_t i = 0; i < in->n_given; i++)
+                if (!strcmp(in->given[i].name, name))
+                        value = in->given[i].value;
+        return value;
 }

@@ -4,9 +4,17 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "verbs.h"
+
+struct review_options {
+        const char *box, *older_than;
+        bool json, stat, name_only, force, dry_run, all;
+};
 
 /* ---- words ---- */
 
@@ -37,12 +45,34 @@ const char *cli_age(uint64_t created, char *text, size_t room) {
 
 /* ---- boxes ---- */
 
+struct listing {
+        bool json;
+        size_t n;
+};
+
+static void put_box_json(const hutch_box_info *info, size_t n) {
+        printf("%s{\"id\":\"%s\",\"in_use\":%s", n ? ",\n " : "[", info->id, info->in_use ? "true" : "false");
+        if (!info->in_use) {
+                printf(",\"created\":%llu,\"changes\":%llu,\"bytes\":%llu,\"workspace\":",
+                       (unsigned long long) info->created, (unsigned long long) info->changes,
+                       (unsigned long long) info->bytes);
+                cli_put_json(stdout, info->workspace);
+                fputs(",\"command\":", stdout);
+                cli_put_json(stdout, info->command);
+        }
+        fputc('}', stdout);
+}
+
 static void show_box(void *user, const hutch_box_info *info) {
-        size_t *n = user;
+        struct listing *l = user;
         char age[32];
 
-        if ((*n)++ == 0)
-                printf("%-16s %-9s %8s %10s  %s\n", "BOX", "AGE", "CHANGES", "BYTES", "WORKSPACE");
+        if (l->json) {
+                put_box_json(info, l->n++);
+                return;
+        }
+        if (l->n++ == 0)
+                printf("%-16s %-9s %8s %10s  %-20s  %s\n", "BOX", "AGE", "CHANGES", "BYTES", "WORKSPACE", "COMMAND");
         if (info->in_use) {
                 printf("%-16s in use\n", info->id);
                 return;
@@ -50,29 +80,40 @@ static void show_box(void *user, const hutch_box_info *info) {
         printf("%-16s %-9s %8llu %10llu  ", info->id, cli_age(info->created, age, sizeof(age)),
                (unsigned long long) info->changes, (unsigned long long) info->bytes);
         cli_put_path(stdout, info->workspace);
+        if (info->command && info->command[0]) {
+                fputs("  ", stdout);
+                cli_put_path(stdout, info->command);
+        }
         fputc('\n', stdout);
 }
 
-int cli_boxes(struct cli *cli) {
+static int boxes(const struct invocation *in) {
+        const struct review_options *o = in->options;
+        struct listing l = {.json = o->json};
         hutch_error err = {0};
-        size_t n = 0;
 
-        (void) cli;
-        if (hutch_boxes(show_box, &n, &err) < 0) {
+        if (hutch_boxes(show_box, &l, &err) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }
-        if (n == 0)
-                puts("no box has changes");
+        if (l.json)
+                puts(l.n ? "]" : "[]");
+        else if (l.n == 0)
+                puts("no boxes with changes");
         return 0;
 }
 
 /* ---- which changes ---- */
 
-static int open_review(const struct cli *cli, hutch_review **ret) {
+static const char *const *paths_of(const struct invocation *in) {
+        return in->n_args > 0 ? in->args : NULL; /* NULL: all */
+}
+
+static int open_review(const struct invocation *in, hutch_review **ret) {
+        const struct review_options *o = in->options;
         hutch_error err = {0};
 
-        if (hutch_review_open(cli->box, cli->dir, ret, &err) < 0) {
+        if (hutch_review_open(o->box, cli_value(in, "dir"), ret, &err) < 0) {
                 cli_complain("%s", err.message);
                 return -1;
         }
@@ -80,20 +121,35 @@ static int open_review(const struct cli *cli, hutch_review **ret) {
 }
 
 /* Whether each path of the command line chooses something. */
-static int check_paths(const struct cli *cli, const hutch_review *review) {
-        for (const char *const *p = cli->paths; p && *p; p++) {
+static int check_paths(const struct invocation *in, const hutch_review *review) {
+        for (const char *const *p = paths_of(in); p && *p; p++) {
                 const char *one[] = {*p, NULL};
-                hutch_change change;
-                bool found = false;
+                size_t *chosen = NULL, n = 0;
+                hutch_error err = {0};
 
-                for (size_t i = 0; !found && hutch_review_change(review, i, &change); i++)
-                        found = hutch_review_chooses(review, i, one);
-                if (!found) {
-                        cli_complain("diff: nothing at %s was changed", *p);
+                if (hutch_review_select(review, one, &chosen, &n, &err) < 0) {
+                        cli_complain("%s", err.message);
+                        return -1;
+                }
+                hutch_free(chosen);
+                if (n == 0) {
+                        cli_complain("no changes at '%s'", *p);
                         return -1;
                 }
         }
         return 0;
+}
+
+/* Which box it is, so that no one has to guess. */
+static void put_box(FILE *to, const hutch_review *review) {
+        hutch_box_info info;
+        char age[32];
+
+        hutch_review_info(review, &info);
+        fprintf(to, "box %s: %llu change%s by ", info.id, (unsigned long long) info.changes,
+                info.changes == 1 ? "" : "s");
+        cli_put_path(to, info.command);
+        fprintf(to, ", %s ago\n", cli_age(info.created, age, sizeof(age)));
 }
 
 /* ---- diff ---- */
@@ -127,49 +183,153 @@ static FILE *start_pager(pid_t *ret) {
         return fdopen(ends[1], "w");
 }
 
-static int show_changes(const struct cli *cli, const hutch_review *review, FILE *to) {
+/* The lines that a diff adds and removes; those that hold `text` alone, if it is given. */
+static void count_lines(const char *diff, size_t len, const char *text, size_t *added, size_t *removed) {
+        bool hunk = false;
+
+        *added = *removed = 0;
+        for (const char *line = diff, *end = diff + len; line < end;) {
+                const char *newline = memchr(line, '\n', (size_t) (end - line));
+                size_t n = newline ? (size_t) (newline - line) : (size_t) (end - line);
+
+                hunk = hunk || (n > 1 && line[0] == '@' && line[1] == '@');
+                if (hunk && n > 0 && (!text || memmem(line, n, text, strlen(text)))) {
+                        *added += line[0] == '+';
+                        *removed += line[0] == '-';
+                }
+                line += n + 1;
+        }
+}
+
+/* A line with what became of a change's content; binary and large files have sizes. */
+static int show_stat(const hutch_review *review, size_t i, const hutch_change *change, FILE *to) {
+        hutch_error err = {0};
+        size_t len, added, removed;
+        char *text;
+
+        if (hutch_review_diff(review, i, 0, &text, &len, &err) < 0) {
+                cli_complain("%s", err.message);
+                return -1;
+        }
+        count_lines(text, len, NULL, &added, &removed);
+        free(text);
+        fprintf(to, " %c ", letters[change->kind]);
+        cli_put_path(to, change->short_path);
+        fprintf(to, " (%llu -> %llu bytes)", (unsigned long long) change->old_size,
+                (unsigned long long) change->new_size);
+        if (added || removed)
+                fprintf(to, " +%zu -%zu", added, removed);
+        fprintf(to, "%s%s\n", change->is_protected ? " protected" : "", change->note ? ":" : "");
+        if (change->note)
+                fprintf(to, "     %s\n", change->note);
+        return 0;
+}
+
+static bool is_in_git(const char *path) {
+        return !strcmp(path, ".git") || !strncmp(path, ".git/", 5) || strstr(path, "/.git/") ||
+               (strlen(path) > 5 && !strcmp(path + strlen(path) - 5, "/.git"));
+}
+
+/* A directory that is new or gone, and shown by what is in it. */
+static bool is_mere_directory(const hutch_review *review, size_t i, const hutch_change *change) {
+        uint32_t mode = change->new_mode ? change->new_mode : change->old_mode;
+        size_t n = strlen(change->path);
+        hutch_change next;
+
+        return (mode & S_IFMT) == S_IFDIR && change->kind != HUTCH_MODIFIED && !change->note &&
+               hutch_review_change(review, i + 1, &next) && !strncmp(next.path, change->path, n) && next.path[n] == '/';
+}
+
+/* What happened in version control, read from the logs that it keeps of its branches: nothing of the host is run. */
+static void show_git(const hutch_review *review, const size_t *chosen, size_t n, FILE *to) {
+        static const char heads[] = ".git/logs/refs/heads/";
+        size_t hidden = 0;
+        hutch_change change;
+
+        for (size_t i = 0; i < n && hutch_review_change(review, chosen[i], &change); i++) {
+                const char *log = strstr(change.short_path, heads);
+                size_t len, commits, removed;
+                hutch_error err = {0};
+                char *text;
+
+                if (!is_in_git(change.short_path) || change.is_protected)
+                        continue;
+                hidden++;
+                if (!log || (change.new_mode & S_IFMT) != S_IFREG ||
+                    hutch_review_diff(review, chosen[i], 0, &text, &len, &err) < 0)
+                        continue;
+                count_lines(text, len, "\tcommit", &commits, &removed);
+                free(text);
+                if (commits == 0)
+                        continue;
+                fprintf(to, "git: %zu commit%s on ", commits, commits == 1 ? "" : "s");
+                cli_put_path(to, log + strlen(heads));
+                fputc('\n', to);
+        }
+        if (hidden)
+                fprintf(to, "git: %zu change%s in .git (--all shows them)\n", hidden, hidden == 1 ? "" : "s");
+}
+
+static int show_chosen(const struct invocation *in, const hutch_review *review, const size_t *chosen, size_t n,
+                       FILE *to) {
+        const struct review_options *o = in->options;
         const char *term = getenv("TERM");
         bool plain = getenv("NO_COLOR") || !term || !strcmp(term, "dumb");
         unsigned flags = isatty(STDOUT_FILENO) ? HUTCH_DIFF_CLEAN | (plain ? 0 : HUTCH_DIFF_COLOUR) : 0;
+        bool brief = !o->all && !o->name_only && in->n_args == 0;
         hutch_change change;
 
-        for (size_t i = 0; hutch_review_change(review, i, &change); i++) {
+        if (!o->name_only)
+                put_box(to, review);
+        for (size_t i = 0; i < n && hutch_review_change(review, chosen[i], &change); i++) {
                 hutch_error err = {0};
                 char *text;
                 size_t len;
 
-                if (!hutch_review_chooses(review, i, cli->paths))
-                        continue;
-                if (cli->name_only) {
+                if (o->name_only) {
                         cli_put_path(to, change.short_path);
                         fputc('\n', to);
                         continue;
                 }
-                if (cli->stat) {
-                        fprintf(to, " %c ", letters[change.kind]);
-                        cli_put_path(to, change.short_path);
-                        fprintf(to, " (%llu -> %llu bytes)%s%s\n", (unsigned long long) change.old_size,
-                                (unsigned long long) change.new_size, change.is_protected ? " protected" : "",
-                                change.note ? ": " : "");
-                        if (change.note)
-                                fprintf(to, "     %s\n", change.note);
+                if (brief && ((is_in_git(change.short_path) && !change.is_protected) ||
+                              (o->stat && is_mere_directory(review, chosen[i], &change))))
+                        continue;
+                if (o->stat) {
+                        if (show_stat(review, chosen[i], &change, to) < 0)
+                                return EXIT_HUTCH;
                         continue;
                 }
-                if (hutch_review_diff(review, i, flags, &text, &len, &err) < 0) {
+                if (hutch_review_diff(review, chosen[i], flags, &text, &len, &err) < 0) {
                         cli_complain("%s", err.message);
                         return EXIT_HUTCH;
                 }
                 fwrite(text, 1, len, to);
                 free(text);
         }
+        if (brief)
+                show_git(review, chosen, n, to);
         return 0;
 }
 
-static int show_json(const struct cli *cli, const hutch_review *review) {
+static int show_changes(const struct invocation *in, const hutch_review *review, FILE *to) {
+        size_t *chosen = NULL, n = 0;
+        hutch_error err = {0};
+        int status;
+
+        if (hutch_review_select(review, paths_of(in), &chosen, &n, &err) < 0) {
+                cli_complain("%s", err.message);
+                return EXIT_HUTCH;
+        }
+        status = show_chosen(in, review, chosen, n, to);
+        hutch_free(chosen);
+        return status;
+}
+
+static int show_json(const struct invocation *in, const hutch_review *review) {
         hutch_error err = {0};
         char *text;
 
-        if (hutch_review_to_json(review, cli->paths, &text, &err) < 0) {
+        if (hutch_review_to_json(review, paths_of(in), &text, &err) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }
@@ -178,10 +338,10 @@ static int show_json(const struct cli *cli, const hutch_review *review) {
         return 0;
 }
 
-static int show_paged(const struct cli *cli, const hutch_review *review) {
+static int show_paged(const struct invocation *in, const hutch_review *review) {
         pid_t pager;
         FILE *to = start_pager(&pager);
-        int status = to ? show_changes(cli, review, to) : EXIT_HUTCH;
+        int status = to ? show_changes(in, review, to) : EXIT_HUTCH;
 
         if (to && to != stdout)
                 fclose(to);
@@ -190,18 +350,19 @@ static int show_paged(const struct cli *cli, const hutch_review *review) {
         return status;
 }
 
-int cli_diff(struct cli *cli) {
+static int diff(const struct invocation *in) {
+        const struct review_options *o = in->options;
         hutch_review *review;
         int status;
 
-        if (open_review(cli, &review) < 0)
+        if (open_review(in, &review) < 0)
                 return EXIT_HUTCH;
-        if (check_paths(cli, review) < 0)
+        if (check_paths(in, review) < 0)
                 status = EXIT_HUTCH;
-        else if (cli->json)
-                status = show_json(cli, review);
+        else if (o->json)
+                status = show_json(in, review);
         else
-                status = show_paged(cli, review);
+                status = show_paged(in, review);
         hutch_review_close(review);
         return status;
 }
@@ -227,19 +388,24 @@ static void show_fate(void *user, const hutch_change *change, hutch_apply_status
         fprintf(stderr, ": %s\n", reason ? reason : "");
 }
 
-int cli_apply(struct cli *cli) {
+static int apply(const struct invocation *in) {
+        const struct review_options *o = in->options;
         hutch_review *review;
         hutch_error err = {0};
         struct tally tally = {0};
         int r;
 
-        if (open_review(cli, &review) < 0)
+        if (open_review(in, &review) < 0)
                 return EXIT_HUTCH;
-        r = hutch_review_apply(review, cli->paths, cli->force ? HUTCH_APPLY_FORCE : 0, show_fate, &tally, &err);
+        put_box(stdout, review);
+        fflush(stdout);
+        r = hutch_review_apply(review, paths_of(in),
+                               (o->force ? HUTCH_APPLY_FORCE : 0) | (o->dry_run ? HUTCH_APPLY_DRY_RUN : 0), show_fate,
+                               &tally, &err);
         if (r < 0)
                 cli_complain("apply: %s", err.message);
         else
-                printf("%zu applied%s", tally.applied, tally.left ? "" : "\n");
+                printf("%zu %sapplied%s", tally.applied, o->dry_run ? "would be " : "", tally.left ? "" : "\n");
         if (r >= 0 && tally.left)
                 printf(", %zu not%s\n", tally.left,
                        tally.held ? " (--force takes held and conflicting ones: look at them first)" : "");
@@ -251,15 +417,29 @@ int cli_apply(struct cli *cli) {
 
 struct old {
         uint64_t before;
-        size_t n;
-        char ids[4096][32];
+        size_t n, room;
+        char **ids;
+        bool oom;
 };
 
 static void note_old(void *user, const hutch_box_info *info) {
         struct old *old = user;
 
-        if (!info->in_use && info->created <= old->before && old->n < sizeof(old->ids) / sizeof(old->ids[0]))
-                snprintf(old->ids[old->n++], sizeof(old->ids[0]), "%s", info->id);
+        if (info->in_use || info->created > old->before || old->oom)
+                return;
+        if (old->n == old->room) {
+                size_t room = old->room ? old->room * 2 : 64;
+                char **grown = reallocarray(old->ids, room, sizeof(*grown));
+
+                old->oom = !grown;
+                if (!grown)
+                        return;
+                old->ids = grown;
+                old->room = room;
+        }
+        old->ids[old->n] = strdup(info->id);
+        old->oom = !old->ids[old->n];
+        old->n += !old->oom;
 }
 
 static int discard_box(const char *id, const char *dir, const char *const *paths) {
@@ -278,32 +458,116 @@ static int discard_box(const char *id, const char *dir, const char *const *paths
 }
 
 static int discard_old(const char *age) {
-        struct old *old = calloc(1, sizeof(*old));
+        struct old old = {0};
         hutch_error err = {0};
         uint64_t seconds;
         int status = 0;
 
-        if (!old || hutch_parse_duration(age, &seconds, &err) < 0) {
-                cli_complain("--older-than: %s", old ? err.message : "out of memory");
-                free(old);
+        if (hutch_parse_duration(age, &seconds, &err) < 0) {
+                cli_complain("--older-than: %s", err.message);
                 return EXIT_HUTCH;
         }
         seconds /= 1000;
-        old->before = (uint64_t) time(NULL) > seconds ? (uint64_t) time(NULL) - seconds : 0;
-        if (hutch_boxes(note_old, old, &err) < 0) {
-                cli_complain("%s", err.message);
+        old.before = (uint64_t) time(NULL) > seconds ? (uint64_t) time(NULL) - seconds : 0;
+        if (hutch_boxes(note_old, &old, &err) < 0 || old.oom) {
+                cli_complain("%s", old.oom ? "out of memory" : err.message);
                 status = EXIT_HUTCH;
         }
-        for (size_t i = 0; i < old->n; i++)
-                if (discard_box(old->ids[i], NULL, NULL) < 0)
+        for (size_t i = 0; i < old.n; i++) {
+                if (discard_box(old.ids[i], NULL, NULL) < 0)
                         status = EXIT_HUTCH;
-        printf("%zu box%s discarded\n", old->n, old->n == 1 ? "" : "es");
-        free(old);
+                free(old.ids[i]);
+        }
+        free(old.ids);
+        printf("%zu box%s discarded\n", old.n, old.n == 1 ? "" : "es");
         return status;
 }
 
-int cli_discard(struct cli *cli) {
-        if (cli->older_than)
-                return discard_old(cli->older_than);
-        return discard_box(cli->box, cli->dir, cli->paths) < 0 ? EXIT_HUTCH : 0;
+static int discard(const struct invocation *in) {
+        const struct review_options *o = in->options;
+        if (o->older_than && in->n_args > 0) {
+                cli_complain("--older-than discards whole boxes: unexpected argument '%s'", in->args[0]);
+                return EXIT_HUTCH;
+        }
+        if (o->older_than)
+                return discard_old(o->older_than);
+        return discard_box(o->box, cli_value(in, "dir"), paths_of(in)) < 0 ? EXIT_HUTCH : 0;
 }
+
+/* ---- the verbs ---- */
+
+#define AT(field) OPTION_AT(struct review_options, field)
+#define BOX_OPTION                                                                                                     \
+        { "box", 0, "ID", "which box (default: the newest of the workspace)", AT(box) }
+
+static const struct option boxes_options[] = {
+        {"json", 0, NULL, "print JSON", AT(json)},
+        {0},
+};
+
+static const struct option diff_options[] = {
+        BOX_OPTION,
+        {"stat", 0, NULL, "one line for each file", AT(stat)},
+        {"name-only", 0, NULL, "names only", AT(name_only)},
+        {"all", 0, NULL, "also single changes in .git, and directories", AT(all)},
+        {"json", 0, NULL, "print JSON", AT(json)},
+        {0},
+};
+
+static const struct option apply_options[] = {
+        BOX_OPTION,
+        {"dry-run", 'n', NULL, "report what would be applied, change nothing", AT(dry_run)},
+        {"force", 0, NULL, "also protected names, and files that the host changed since", AT(force)},
+        {0},
+};
+
+static const struct option discard_options[] = {
+        BOX_OPTION,
+        {"older-than", 0, "DURATION", "all boxes older than this (7d)", AT(older_than)},
+        {0},
+};
+
+const struct verb verb_boxes = {
+        .name = "boxes",
+        .synopsis = "[--json]",
+        .summary = "list boxes that keep changes",
+        .options = boxes_options,
+        .size = sizeof(struct review_options),
+        .run = boxes,
+        .page = "diff",
+};
+
+const struct verb verb_diff = {
+        .name = "diff",
+        .synopsis = "[OPTIONS] [PATH…]",
+        .summary = "show what a box changed",
+        .max_args = -1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .options = diff_options,
+        .size = sizeof(struct review_options),
+        .run = diff,
+};
+
+const struct verb verb_apply = {
+        .name = "apply",
+        .synopsis = "[OPTIONS] [PATH…]",
+        .summary = "take over what a box changed",
+        .max_args = -1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .options = apply_options,
+        .size = sizeof(struct review_options),
+        .run = apply,
+        .page = "diff",
+};
+
+const struct verb verb_discard = {
+        .name = "discard",
+        .synopsis = "[OPTIONS] [PATH…]",
+        .summary = "drop what a box changed",
+        .max_args = -1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .options = discard_options,
+        .size = sizeof(struct review_options),
+        .run = discard,
+        .page = "diff",
+};

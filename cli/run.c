@@ -1,195 +1,288 @@
-/* hutch run: one command in one box, and its result in the form that was asked for. */
-#include "cli.h"
+/* hutch run and hutch shell: one command in one box, and its result in the form that was asked for. */
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_stdin(const struct cli *cli, hutch_request *request) {
+#include "output.h"
+#include "verbs.h"
+
+/* What follows the directory in the path, where the path lies in it as it is written; NULL: elsewhere. */
+static const char *beneath(const char *path, const char *dir) {
+        size_t n = dir ? strlen(dir) : 0;
+
+        return n > 0 && !strncmp(path, dir, n) && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* In the workspace an earlier box may have left a link to any file of the host, so none is followed there. */
+int cli_open_stdin(const struct invocation *in, const char *file) {
+        const char *dir = in->policy ? cli_value(in, "dir") : NULL, *inside = NULL, *top = ".";
+        struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY, .resolve = RESOLVE_NO_SYMLINKS};
+        char cwd[PATH_MAX];
+        int at, fd;
+
+        if (file[0] != '/')
+                inside = file;
+        else if (getcwd(cwd, sizeof(cwd)) && beneath(file, cwd))
+                inside = beneath(file, cwd);
+        else if (dir && beneath(file, dir)) {
+                inside = beneath(file, dir);
+                top = dir;
+        }
+        if (!inside)
+                fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        else {
+                at = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                fd = (int) syscall(SYS_openat2, at, inside, &how, sizeof(how));
+                if (fd < 0 && errno == ENOSYS)
+                        fd = openat(at, inside, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+                if (at >= 0)
+                        close(at);
+        }
+        if (fd < 0)
+                cli_complain("--stdin: %s: %s", file,
+                             errno == ELOOP ? "symbolic links are not followed in the workspace: name the file itself"
+                                            : hutch_errno_text(errno));
+        return fd;
+}
+
+static int open_stdin(const struct invocation *in, hutch_request *request) {
+        const struct run_options *o = in->options;
+
         request->streams[0] = HUTCH_STREAM_FD;
         request->fds[0] = STDIN_FILENO;
-        if (!strcmp(cli->stdin_from, "none"))
-                request->streams[0] = HUTCH_STREAM_NONE;
-        else if (strcmp(cli->stdin_from, "inherit") != 0) {
-                request->fds[0] = open(cli->stdin_from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-                if (request->fds[0] < 0) {
-                        cli_complain("--stdin %s: %s", cli->stdin_from, hutch_errno_text(errno));
-                        return -1;
-                }
-        }
-        return 0;
-}
-
-/* Opened before the command starts: what the box does to the file's name meanwhile does not matter. An earlier box may
- * have put a link or a FIFO there. */
-static int open_result(const struct cli *cli, int *ret) {
-        struct stat st;
-
-        *ret = -1;
-        if (!cli->result_file)
+        if (!o->stdin_from || !strcmp(o->stdin_from, "inherit"))
                 return 0;
-        *ret = open(cli->result_file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
-        if (*ret < 0 || fstat(*ret, &st) < 0) {
-                cli_complain("--result %s: %s", cli->result_file,
-                             errno == ELOOP   ? "a symbolic link: name the file itself"
-                             : errno == ENXIO ? "not a regular file"
-                                              : hutch_errno_text(errno));
-                return -1;
+        if (!strcmp(o->stdin_from, "none")) {
+                request->streams[0] = HUTCH_STREAM_NONE;
+                return 0;
         }
-        if (!S_ISREG(st.st_mode) || ftruncate(*ret, 0) < 0) {
-                cli_complain("--result %s: not a regular file", cli->result_file);
-                return -1;
-        }
-        return 0;
+        request->fds[0] = cli_open_stdin(in, o->stdin_from);
+        return request->fds[0] < 0 ? -1 : 0;
 }
 
-static int write_json(const hutch_result *result, int fd) {
-        hutch_error err = {0};
-        char *text;
-        FILE *file;
-        bool failed;
-
-        if (hutch_result_to_json(result, &text, &err) < 0) {
-                cli_complain("%s", err.message);
-                return -1;
-        }
-        file = fd < 0 ? stdout : fdopen(fd, "w");
-        failed = !file || fputs(text, file) < 0 || fputc('\n', file) < 0 || fflush(file) != 0;
-        if (file && file != stdout)
-                failed = fclose(file) != 0 || failed;
-        free(text);
-        if (failed)
-                cli_complain("cannot write the result: %s", hutch_errno_text(errno));
-        return failed ? -1 : 0;
+static bool is_quiet(const struct run_options *o) {
+        return o->json || o->json_lines || o->quiet;
 }
 
-/* A command that is not in the box but on the host's PATH: say where it is and how to attach it. */
-static bool hint_at_host(const char *command) {
-        const char *path = getenv("PATH");
-        char *copy = strdup(path ? path : ""), *next = copy;
-        bool found = false;
+static void report_changes(const hutch_result *result) {
+        const char *const *const lists[] = {result->created, result->modified, result->deleted};
+        size_t n = 0;
 
-        for (char *dir; !found && !strchr(command, '/') && (dir = strsep(&next, ":"));) {
-                char full[4096];
-
-                if (dir[0] != '/' || (size_t) snprintf(full, sizeof(full), "%s/%s", dir, command) >= sizeof(full) ||
-                    access(full, X_OK) < 0)
-                        continue;
-                cli_complain("%s: command not found in the box; the host has it in %s, which the box does not show "
-                             "(--ro %s attaches it, "
-                             "--env PATH=… finds it)",
-                             command, dir, dir);
-                found = true;
-        }
-        free(copy);
-        return found;
+        for (size_t i = 0; i < 3; i++)
+                for (const char *const *p = lists[i]; *p; p++)
+                        n++;
+        cli_complain("kept %zu change%s in box %s (host unchanged); review with 'hutch diff', then 'hutch apply' or "
+                     "'hutch discard'",
+                     n, n == 1 ? "" : "s", result->box_id);
 }
 
-/* Standing comforts that this host gives in part only, in one line, for a person. */
-static void tell_degraded(const hutch_result *result) {
-        static const char *const names[] = {"filesystem", "network", "processes", "syscalls", "ipc",
-                                            "protected",  "memory",  "cpu",       "pids",     "disk"};
-        char line[256] = "";
-
-        if (!isatty(STDERR_FILENO))
-                return;
-        for (int g = 0; g < HUTCH_G_COUNT; g++)
-                if (result->enforced[g] == HUTCH_DEGRADED)
-                        snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s%s", line[0] ? ", " : "",
-                                 names[g]);
-        if (line[0])
-                cli_complain("note: degraded: %s (`hutch explain` says why)", line);
-}
-
-static void report(const struct cli *cli, const hutch_result *result) {
-        if (result->error.code != HUTCH_OK && !(result->exit_code == 127 && cli->argv && hint_at_host(cli->argv[0])))
-                cli_complain("%s", result->error.message);
-        else if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
+static void report(const struct invocation *in, const struct run_options *o, const char *const *argv,
+                   const hutch_result *result) {
+        if (result->error.code != HUTCH_OK) {
+                if (result->exit_code != EXIT_NOT_FOUND || !argv || !cli_hint_not_found(in, argv[0]))
+                        cli_complain("%s", result->error.message);
+        } else if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
                 cli_complain("timeout: the box was ended");
         else if (result->kill_reason == HUTCH_KILLED_OUTPUT)
-                cli_complain("the output reached its cap: the box was ended");
+                cli_complain("the output reached its limit: the box was ended");
+        if (is_quiet(o))
+                return;
         for (int i = 1; i < 3; i++)
-                if (result->output_dropped[i] > 0 && result->kill_reason != HUTCH_KILLED_OUTPUT && !cli->json)
-                        cli_complain("%llu bytes of %s over the cap were dropped",
+                if (result->output_dropped[i] > 0 && result->kill_reason != HUTCH_KILLED_OUTPUT)
+                        cli_complain("dropped %llu bytes of %s over the limit",
                                      (unsigned long long) result->output_dropped[i], i == 1 ? "stdout" : "stderr");
-        for (const char *const *n = result->notices; !cli->json && n && *n; n++)
-                if (cli_notice_matters(*n))
-                        cli_complain("%s", *n);
-        if (result->box_id && !cli->json && result->error.code == HUTCH_OK) {
-                size_t n = 0;
-
-                for (const char *const *lists[] = {result->created, result->modified, result->deleted}, *const **l =
-                                                                                                                lists;
-                     l < lists + 3; l++)
-                        for (const char *const *p = *l; *p; p++)
-                                n++;
-                cli_complain(
-                        "%zu change%s kept in box %s, the host is as it was: `hutch diff` shows, `hutch apply` takes, "
-                        "`hutch discard` drops them",
-                        n, n == 1 ? "" : "s", result->box_id);
-        }
-        tell_degraded(result);
+        cli_show_events(result->notices);
+        cli_show_events(result->denials);
+        if (result->box_id && result->error.code == HUTCH_OK)
+                report_changes(result);
 }
 
-static int run(struct cli *cli, hutch_box *box, const hutch_request *request, int result_fd) {
+static int finish(const struct run_options *o, const hutch_result *result, struct lines *lines,
+                  struct destination *to) {
+        if (o->json_lines && lines_end(lines, result) < 0)
+                return -1;
+        if (o->json && output_write_result(result) < 0)
+                return -1;
+        return destination_write(to, result);
+}
+
+static int run_in(const struct invocation *in, hutch_box *box, hutch_request *request, struct destination *to) {
+        const struct run_options *o = in->options;
+        struct lines lines = {0};
         hutch_result *result = NULL;
         hutch_error err = {0};
         int status;
 
+        if (o->json_lines) {
+                request->on_output = lines_on_output;
+                request->on_event = lines_on_event;
+                request->user = &lines;
+        }
         hutch_box_run(box, request, &result, &err);
         if (!result) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }
         status = result->exit_code;
-        if (cli->capture)
+        if (o->capture)
                 fwrite(result->output[HUTCH_STDOUT], 1, result->output_len[HUTCH_STDOUT], stdout);
         if (fflush(stdout) != 0) {
                 cli_complain("cannot write to stdout: %s", hutch_errno_text(errno));
                 status = EXIT_HUTCH;
         }
-        report(cli, result);
-        if ((cli->json || result_fd >= 0) && write_json(result, result_fd) < 0)
+        report(in, o, request->argv, result);
+        if (finish(o, result, &lines, to) < 0)
                 status = EXIT_HUTCH;
         hutch_result_free(result);
         return status;
 }
 
 /* No box, but a result all the same. */
-static void refuse(const struct cli *cli, const hutch_error *err, int result_fd) {
-        const hutch_result result = {.exit_code = EXIT_HUTCH, .output = {NULL, "", ""}, .backend = "", .error = *err};
+static void refuse(const struct run_options *o, const hutch_error *err, struct destination *to) {
+        const hutch_result result = {.struct_size = sizeof(result),
+                                     .exit_code = EXIT_HUTCH,
+                                     .output = {NULL, "", ""},
+                                     .backend = "",
+                                     .error = *err};
+        struct lines lines = {0};
 
         cli_complain("%s", err->message);
-        if (cli->json || result_fd >= 0)
-                write_json(&result, result_fd);
+        finish(o, &result, &lines, to);
 }
 
-int cli_run(struct cli *cli) {
+static void choose_streams(const struct run_options *o, hutch_request *request) {
+        if (o->json || o->capture)
+                request->streams[HUTCH_STDOUT] = HUTCH_STREAM_CAPTURE;
+        if (o->json)
+                request->streams[HUTCH_STDERR] = HUTCH_STREAM_CAPTURE;
+        if (o->json_lines)
+                request->streams[HUTCH_STDOUT] = request->streams[HUTCH_STDERR] = HUTCH_STREAM_CALLBACK;
+}
+
+static int check_options(const struct run_options *o) {
+        if (o->json + o->json_lines + o->capture > 1 || ((o->json || o->json_lines) && o->result)) {
+                cli_complain("--json, --json-lines, --result and --capture exclude each other: choose one");
+                return -1;
+        }
+        return 0;
+}
+
+/* The parent may be gone before the signal is set. */
+static void die_with_parent(void) {
+        pid_t parent = getppid();
+
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+                raise(SIGTERM);
+}
+
+int cli_run_command(const struct invocation *in, const char *const *argv) {
+        const struct run_options *o = in->options;
         hutch_request request = {.struct_size = sizeof(request),
-                                 .argv = cli->argv,
-                                 .command = cli->command,
+                                 .argv = argv,
+                                 .command = argv ? NULL : o->text,
                                  .streams = {0, HUTCH_STREAM_FD, HUTCH_STREAM_FD},
                                  .fds = {0, STDOUT_FILENO, STDERR_FILENO}};
-        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = cli->box};
+        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = o->box};
+        struct destination to = DESTINATION_NONE;
         hutch_error err = {0};
         hutch_box *box = NULL;
-        int result_fd, status = EXIT_HUTCH;
+        int status = EXIT_HUTCH;
 
-        if (cli->json || cli->capture)
-                request.streams[HUTCH_STDOUT] = HUTCH_STREAM_CAPTURE;
-        if (cli->json)
-                request.streams[HUTCH_STDERR] = HUTCH_STREAM_CAPTURE;
-        if (open_stdin(cli, &request) < 0 || open_result(cli, &result_fd) < 0)
+        if (check_options(o) < 0)
                 return EXIT_HUTCH;
-        if (hutch_context_new(HUTCH_WARDEN_SELF, &options.context, &err) < 0 ||
-            hutch_box_open(cli->policy, &options, &box, &err) < 0)
-                refuse(cli, &err, result_fd);
+        if (o->die_with_parent)
+                die_with_parent();
+        choose_streams(o, &request);
+        if (open_stdin(in, &request) < 0 || destination_open(o->result, &to) < 0)
+                return EXIT_HUTCH;
+        if (in->error.code != HUTCH_OK)
+                refuse(o, &in->error, &to);
+        else if (hutch_context_new(HUTCH_WARDEN_SELF, &options.context, &err) < 0 ||
+                 hutch_box_open(in->policy, &options, &box, &err) < 0)
+                refuse(o, &err, &to);
         else
-                status = run(cli, box, &request, result_fd);
+                status = run_in(in, box, &request, &to);
         hutch_box_close(box);
         hutch_context_free(options.context);
+        destination_close(&to);
         return status;
 }
+
+#define AT(field) OPTION_AT(struct run_options, field)
+
+static const struct option run_options[] = {
+        {"cmd", 'c', "TEXT", "run shell text (with bash where available, else sh)", AT(text)},
+        {"stdin", 0, "inherit|none|FILE", "where standard input comes from", AT(stdin_from)},
+        {"json", 0, NULL, "capture both streams and print one result object", AT(json)},
+        {"json-lines", 0, NULL, "print output, notices and denials as JSON lines, then the result", AT(json_lines)},
+        {"result", 0, "FILE|fd:N", "write the result object to a file, a FIFO or a descriptor", AT(result)},
+        {"capture", 0, NULL, "print stdout at the end, in one piece", AT(capture)},
+        {"quiet", 0, NULL, "print nothing of hutch's own on stderr but errors", AT(quiet)},
+        {"box", 0, "ID", "go on in a box that was kept (default: a new one)", AT(box)},
+        {"die-with-parent", 0, NULL, "end the box when the process that started hutch ends", AT(die_with_parent)},
+        {0},
+};
+
+static int run(const struct invocation *in) {
+        const struct run_options *o = in->options;
+
+        if (in->command && o->text) {
+                cli_complain("-c and a command exclude each other: unexpected argument '%s'", in->command[0]);
+                return EXIT_HUTCH;
+        }
+        if (!in->command && !o->text) {
+                cli_complain("no command to run: hutch run %s", in->verb->synopsis);
+                return EXIT_HUTCH;
+        }
+        return cli_run_command(in, in->command);
+}
+
+const struct verb verb_run = {
+        .name = "run",
+        .synopsis = "[OPTIONS] [--] COMMAND [ARG…] | -c TEXT",
+        .summary = "run a command in a box",
+        .flags = VERB_COMMAND | VERB_RESULT,
+        .box_options = HUTCH_OPTION_BOX,
+        .preset = HUTCH_PRESET_RUN,
+        .options = run_options,
+        .size = sizeof(struct run_options),
+        .run = run,
+};
+
+static const struct option shell_options[] = {
+        {"shell", 0, "PATH", "which shell (default: bash where available, else sh)", AT(shell)},
+        {"quiet", 0, NULL, "print nothing of hutch's own on stderr but errors", AT(quiet)},
+        {"box", 0, "ID", "go on in a box that was kept (default: a new one)", AT(box)},
+        {"die-with-parent", 0, NULL, "end the box when the process that started hutch ends", AT(die_with_parent)},
+        {0},
+};
+
+/* A shell at the terminal, in a box of its own. */
+static int shell(const struct invocation *in) {
+        const struct run_options *o = in->options;
+        const char *const argv[] = {o->shell ? o->shell : access("/bin/bash", X_OK) == 0 ? "bash" : "sh", NULL};
+
+        return cli_run_command(in, argv);
+}
+
+const struct verb verb_shell = {
+        .name = "shell",
+        .synopsis = "[OPTIONS]",
+        .summary = "an interactive shell in a box",
+        .flags = VERB_RESULT,
+        .box_options = HUTCH_OPTION_BOX,
+        .preset = HUTCH_PRESET_SESSION,
+        .options = shell_options,
+        .size = sizeof(struct run_options),
+        .run = shell,
+};

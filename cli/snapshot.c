@@ -1,9 +1,19 @@
 /* hutch snapshot, restore, fork: the state of a box's copy-on-write folders, kept, taken back, branched off. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+struct snapshot_options {
+        const char *box, *session, *remove;
+        bool list, stop, copy, json;
+};
 
 struct opened {
         hutch_context *context;
@@ -15,32 +25,81 @@ static void close_box(struct opened *o) {
         hutch_context_free(o->context);
 }
 
+/* A session is between its old and its new state for a moment, in which an interrupt must not end this process: the
+ * work is done by a child that leads a session of its own, and the caller's process only waits for it. What may take
+ * long, the wait for what runs in the session now, comes first and can be interrupted. */
+static int work_uninterrupted(const char *session, hutch_error *err) {
+        hutch_box *box = NULL;
+        char *state = NULL;
+        int r, status = 0;
+        pid_t pid;
+
+        r = hutch_box_attach(session, &box, err);
+        if (r < 0)
+                return r;
+        r = hutch_box_state(box, &state, err);
+        hutch_box_close(box);
+        free(state);
+        if (r < 0)
+                return r;
+        fflush(NULL);
+        pid = fork();
+        if (pid == 0)
+                setsid();
+        if (pid <= 0) /* without memory for a child the work is done here */
+                return 0;
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_HUTCH);
+}
+
 /* `id` as in hutch_box_options. */
-static int open_box(const struct cli *cli, const char *id, struct opened *ret, hutch_error *err) {
+static int open_box(const struct invocation *in, const char *id, struct opened *ret, hutch_error *err) {
+        const struct snapshot_options *o = in->options;
         hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = id};
         int r;
 
         *ret = (struct opened){0};
-        if (cli->session) {
-                r = hutch_box_attach(cli->session, &ret->box, err);
-                return r >= 0 && cli->stop ? hutch_box_end_jobs(ret->box, err) : r;
+        if (o->session) {
+                r = o->copy ? 0 : work_uninterrupted(o->session, err); /* a copy leaves the session as it is */
+                if (r < 0)
+                        return r;
+                r = hutch_box_attach(o->session, &ret->box, err);
+                return r >= 0 && o->stop ? hutch_box_end_jobs(ret->box, err) : r;
         }
         r = hutch_context_new(HUTCH_WARDEN_SELF, &options.context, err);
 
         *ret = (struct opened){.context = options.context};
-        return r < 0 ? r : hutch_box_open(cli->policy, &options, &ret->box, err);
+        return r < 0 ? r : hutch_box_open(in->policy, &options, &ret->box, err);
 }
 
-static int fail(const struct cli *cli, const hutch_error *err) {
-        cli_complain("%s: %s", cli->verb, err->message);
+static int fail(const struct invocation *in, const hutch_error *err) {
+        cli_complain("%s: %s", cli_verb_name(in), err->message);
         return EXIT_HUTCH;
 }
 
+struct listing {
+        bool json;
+        size_t n;
+};
+
+static void put_json(const hutch_snapshot_info *info, size_t n) {
+        printf("%s{\"id\":\"%s\",\"name\":", n ? ",\n " : "[", info->id);
+        cli_put_json(stdout, info->name);
+        printf(",\"created\":%llu,\"workspace\":", (unsigned long long) info->created);
+        cli_put_json(stdout, info->workspace);
+        fputc('}', stdout);
+}
+
 static void show(void *user, const hutch_snapshot_info *info) {
-        size_t *n = user;
+        struct listing *l = user;
         char age[32];
 
-        if ((*n)++ == 0)
+        if (l->json) {
+                put_json(info, l->n++);
+                return;
+        }
+        if (l->n++ == 0)
                 printf("%-16s %-9s %-16s  %s\n", "SNAPSHOT", "AGE", "NAME", "WORKSPACE");
         printf("%-16s %-9s ", info->id, cli_age(info->created, age, sizeof(age)));
         cli_put_path(stdout, info->name ? info->name : "-");
@@ -51,93 +110,94 @@ static void show(void *user, const hutch_snapshot_info *info) {
         fputc('\n', stdout);
 }
 
-static int list(const struct cli *cli) {
+static int list(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
+        struct listing l = {.json = o->json};
         hutch_error err = {0};
-        size_t n = 0;
 
-        if (hutch_snapshots(show, &n, &err) < 0)
-                return fail(cli, &err);
-        if (n == 0)
-                puts("there are no snapshots");
+        if (hutch_snapshots(show, &l, &err) < 0)
+                return fail(in, &err);
+        if (l.json)
+                puts(l.n ? "]" : "[]");
+        else if (l.n == 0)
+                puts("no snapshots");
         return 0;
 }
 
-static int drop(const struct cli *cli) {
+static int drop(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
         hutch_snapshot *snapshot = NULL;
         hutch_error err = {0};
-        int r = hutch_snapshot_open(cli->remove, cli->dir, &snapshot, &err);
+        int r = hutch_snapshot_open(o->remove, cli_value(in, "dir"), &snapshot, &err);
 
         if (r >= 0)
                 r = hutch_snapshot_remove(snapshot, &err);
         hutch_snapshot_free(snapshot);
-        return r < 0 ? fail(cli, &err) : 0;
+        return r < 0 ? fail(in, &err) : 0;
 }
 
 /* Copying takes time and place, unlike all else here. */
-static void tell_cost(const struct cli *cli, uint64_t bytes, const struct timespec *began) {
+static void tell_cost(const struct invocation *in, uint64_t bytes, const struct timespec *began) {
         struct timespec now;
 
         clock_gettime(CLOCK_MONOTONIC, &now);
-        cli_complain("%s: copied %.1f MB in %.0f ms", cli->verb, (double) bytes / 1e6,
+        cli_complain("%s: copied %.1f MB in %.0f ms", cli_verb_name(in), (double) bytes / 1e6,
                      (double) (now.tv_sec - began->tv_sec) * 1e3 + (double) (now.tv_nsec - began->tv_nsec) / 1e6);
 }
 
 /* A name that cannot be had is not found out after the fact: nothing is left then. */
-static int take(const struct cli *cli, struct opened *o, hutch_error *err) {
+static int take(const struct invocation *in, struct opened *opened, hutch_error *err) {
+        const struct snapshot_options *o = in->options;
         hutch_snapshot *snapshot = NULL;
         struct timespec began;
         uint64_t bytes = 0;
         int r;
 
         clock_gettime(CLOCK_MONOTONIC, &began);
-        r = cli->copy ? hutch_box_snapshot_copy(o->box, &snapshot, &bytes, err)
-                      : hutch_box_snapshot(o->box, &snapshot, err);
-        if (r >= 0 && cli->paths) {
-                r = hutch_snapshot_set_name(snapshot, cli->paths[0], err);
+        r = o->copy ? hutch_box_snapshot_copy(opened->box, &snapshot, &bytes, err)
+                    : hutch_box_snapshot(opened->box, &snapshot, err);
+        if (r >= 0 && in->n_args > 0) {
+                r = hutch_snapshot_set_name(snapshot, in->args[0], err);
                 if (r < 0)
                         hutch_snapshot_remove(snapshot, NULL);
         }
         if (r >= 0)
                 puts(hutch_snapshot_id(snapshot));
-        if (r >= 0 && cli->copy)
-                tell_cost(cli, bytes, &began);
+        if (r >= 0 && o->copy)
+                tell_cost(in, bytes, &began);
         hutch_snapshot_free(snapshot);
         return r;
 }
 
-static bool check_copy(const struct cli *cli) {
-        if (cli->copy && (cli->stop || !cli->session)) {
-                cli_complain(
-                        "%s: --copy is for a session (--session) in which something goes on running, without --stop",
-                        cli->verb);
+static bool check_copy(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
+        if (o->copy && (o->stop || !o->session)) {
+                cli_complain("%s: --copy needs --session and excludes --stop", cli_verb_name(in));
                 return false;
         }
         return true;
 }
 
-int cli_snapshot(struct cli *cli) {
-        struct opened o = {0};
+static int snapshot(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
+        struct opened opened = {0};
         hutch_error err = {0};
         int r;
 
-        if (!check_copy(cli))
+        if (!check_copy(in))
                 return EXIT_HUTCH;
-        if (cli->list || cli->remove) {
-                if (cli->paths || cli->box || (cli->list && cli->remove)) {
-                        cli_complain("snapshot: --list and --remove stand alone");
+        if (o->list || o->remove) {
+                if (in->n_args > 0 || o->box || (o->list && o->remove)) {
+                        cli_complain("--list and --remove take no further arguments");
                         return EXIT_HUTCH;
                 }
-                return cli->list ? list(cli) : drop(cli);
+                return o->list ? list(in) : drop(in);
         }
-        if (cli->paths && cli->paths[1]) {
-                cli_complain("snapshot: takes one name");
-                return EXIT_HUTCH;
-        }
-        r = open_box(cli, cli->box ? cli->box : "", &o, &err);
+        r = open_box(in, o->box ? o->box : "", &opened, &err);
         if (r >= 0)
-                r = take(cli, &o, &err);
-        close_box(&o);
-        return r < 0 ? fail(cli, &err) : 0;
+                r = take(in, &opened, &err);
+        close_box(&opened);
+        return r < 0 ? fail(in, &err) : 0;
 }
 
 static int tell_id(hutch_box *box) {
@@ -148,60 +208,121 @@ static int tell_id(hutch_box *box) {
         return 0;
 }
 
-int cli_restore(struct cli *cli) {
+static int restore(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
         hutch_snapshot *snapshot = NULL;
-        struct opened o = {0};
+        struct opened opened = {0};
         hutch_error err = {0};
         int r;
 
-        if (!cli->paths || cli->paths[1]) {
-                cli_complain("restore: takes one snapshot, by its name or id: `hutch snapshot --list` lists them");
-                return EXIT_HUTCH;
-        }
-        r = hutch_snapshot_open(cli->paths[0], cli->dir, &snapshot, &err);
+        r = hutch_snapshot_open(in->args[0], cli_value(in, "dir"), &snapshot, &err);
         if (r >= 0)
-                r = open_box(cli, cli->box ? cli->box : "", &o, &err);
+                r = open_box(in, o->box ? o->box : "", &opened, &err);
         /* There is no box any more: a new one, then. */
-        if (r < 0 && snapshot && !cli->box && !cli->session && err.code == HUTCH_E_PATH_MISSING) {
-                close_box(&o);
-                r = open_box(cli, NULL, &o, &err);
+        if (r < 0 && snapshot && !o->box && !o->session && err.code == HUTCH_E_PATH_MISSING) {
+                close_box(&opened);
+                r = open_box(in, NULL, &opened, &err);
         }
         if (r >= 0)
-                r = hutch_box_restore(o.box, snapshot, &err);
-        if (r >= 0 && !cli->session)
-                r = tell_id(o.box);
-        close_box(&o);
+                r = hutch_box_restore(opened.box, snapshot, &err);
+        if (r >= 0 && !o->session)
+                r = tell_id(opened.box);
+        close_box(&opened);
         hutch_snapshot_free(snapshot);
-        return r < 0 ? fail(cli, &err) : 0;
+        return r < 0 ? fail(in, &err) : 0;
 }
 
-int cli_fork(struct cli *cli) {
-        struct opened o = {0};
+static int fork_box(const struct invocation *in) {
+        const struct snapshot_options *o = in->options;
+        struct opened opened = {0};
         hutch_box *twin = NULL;
         hutch_error err = {0};
         struct timespec began;
         uint64_t bytes = 0;
         int r;
 
-        if (!check_copy(cli))
+        if (!check_copy(in))
                 return EXIT_HUTCH;
 
-        if (cli->session ? !cli->paths || cli->paths[1] : cli->paths != NULL) {
-                cli_complain("fork: %s", cli->session ? "takes one name, of the new session"
-                                                      : "takes no names, only --box or --session");
+        if ((in->n_args > 0) != (o->session != NULL)) {
+                cli_complain("fork: a name is needed with --session NAME, for the new session, and only there");
                 return EXIT_HUTCH;
         }
-        r = open_box(cli, cli->box ? cli->box : "", &o, &err);
+        r = open_box(in, o->box ? o->box : "", &opened, &err);
         clock_gettime(CLOCK_MONOTONIC, &began);
         if (r >= 0)
-                r = cli->copy ? hutch_box_fork_copy(o.box, &twin, &bytes, &err) : hutch_box_fork(o.box, &twin, &err);
-        if (r >= 0 && cli->session)
-                r = hutch_box_set_name(twin, cli->paths[0], 0, &err);
+                r = o->copy ? hutch_box_fork_copy(opened.box, &twin, &bytes, &err)
+                            : hutch_box_fork(opened.box, &twin, &err);
+        if (r >= 0 && o->session)
+                r = hutch_box_set_name(twin, in->args[0], 0, &err);
         else if (r >= 0)
                 r = tell_id(twin);
-        if (r >= 0 && cli->copy)
-                tell_cost(cli, bytes, &began);
+        if (r >= 0 && o->copy)
+                tell_cost(in, bytes, &began);
         hutch_box_close(twin);
-        close_box(&o);
-        return r < 0 ? fail(cli, &err) : 0;
+        close_box(&opened);
+        return r < 0 ? fail(in, &err) : 0;
 }
+
+#define AT(field) OPTION_AT(struct snapshot_options, field)
+#define BOX_OPTION                                                                                                     \
+        { "box", 0, "ID", "which box (default: the newest of the workspace)", AT(box) }
+#define SESSION_OPTION                                                                                                 \
+        { "session", 0, "NAME", "a session instead of a box", AT(session) }
+#define STOP_OPTION                                                                                                    \
+        { "stop", 0, NULL, "first end what runs beside the session's shell", AT(stop) }
+#define COPY_OPTION                                                                                                    \
+        { "copy", 0, NULL, "copy the session's files while its processes are stopped", AT(copy) }
+
+static const struct option snapshot_options[] = {
+        BOX_OPTION,
+        SESSION_OPTION,
+        STOP_OPTION,
+        COPY_OPTION,
+        {"list", 0, NULL, "list snapshots", AT(list)},
+        {"json", 0, NULL, "with --list: print JSON", AT(json)},
+        {"remove", 0, "SNAPSHOT", "remove one, by name or id", AT(remove)},
+        {0},
+};
+
+static const struct option restore_options[] = {BOX_OPTION, SESSION_OPTION, {0}};
+static const struct option fork_options[] = {BOX_OPTION, SESSION_OPTION, STOP_OPTION, COPY_OPTION, {0}};
+
+const struct verb verb_snapshot = {
+        .name = "snapshot",
+        .synopsis = "[OPTIONS] [NAME]",
+        .summary = "keep the state of a box",
+        .max_args = 1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .preset = HUTCH_PRESET_RUN,
+        .options = snapshot_options,
+        .size = sizeof(struct snapshot_options),
+        .run = snapshot,
+};
+
+const struct verb verb_restore = {
+        .name = "restore",
+        .synopsis = "[OPTIONS] SNAPSHOT",
+        .summary = "go back to a snapshot",
+        .min_args = 1,
+        .max_args = 1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .preset = HUTCH_PRESET_RUN,
+        .options = restore_options,
+        .size = sizeof(struct snapshot_options),
+        .run = restore,
+        .page = "snapshot",
+};
+
+const struct verb verb_fork = {
+        .name = "fork",
+        .synopsis = "[OPTIONS] [NAME]",
+        .summary = "start another box from the state of one",
+        .max_args = 1,
+        .box_options = HUTCH_OPTION_REVIEW,
+        .preset = HUTCH_PRESET_RUN,
+        .options = fork_options,
+        .size = sizeof(struct snapshot_options),
+        .run = fork_box,
+        .page = "snapshot",
+};

@@ -1,7 +1,8 @@
-# What a session's bash knows beyond its own: how to tell its state, and to end a command's text without ending itself.
-# The functions named exit and trap stand before the builtins of that name in the session's own shell, not in subshells.
+# What a session's bash begins with: how to report its state, and how to end a command's text without ending the shell.
+# The functions named exit and trap replace the builtins of that name in the session's shell, not in subshells.
+# __hutch_channel is the directory of the session's texts and FIFOs.
 PS1= PS2=
-builtin unset MAILCHECK # or it tells of new mail, on stdout
+builtin unset MAILCHECK # or it reports new mail, on stdout
 set +o history
 set -m
 shopt -s execfail # as in any interactive shell: it does not count as one while it reads a text from a file
@@ -11,9 +12,6 @@ __hutch_dump() {
         builtin printf '\0\001Dbuiltin shopt -s extglob\n' # functions may have been written with it
         builtin declare -p
         builtin printf 'builtin unset -f trap\n'
-        # A text hit the number of a stream, or that under which stdout was kept meanwhile.
-        [[ /dev/fd/9 -ef /dev/fd/1 && /dev/fd/195 -ef /dev/null && /dev/fd/196 -ef /dev/hutch/out && /dev/fd/197 -ef /dev/hutch/err ]] ||
-                builtin printf '# astray\n'
         builtin trap -p
         builtin printf %s "${__hutch_traps[@]}"
         builtin declare -f
@@ -27,9 +25,9 @@ __hutch_dump() {
         builtin shopt -p
         builtin set +o
         builtin enable -n
-        builtin printf '\0'
+        builtin printf '# end\n\0'
 }
-# While a text runs the answers' fd is put away, and nobody brings it back for a shell that exits: their FIFO has a name.
+# While a text runs the descriptor of the answers is closed, and stays closed for a shell that exits: their FIFO has a name.
 __hutch_bye() {
         if [[ ${__hutch_on_exit-} ]]; then
                 builtin eval "$__hutch_on_exit" || :
@@ -38,7 +36,7 @@ __hutch_bye() {
         if { : >&198; } 2>/dev/null; then
                 __hutch_dump "$@" >&198 2>/dev/null || :
         else
-                __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null || :
+                __hutch_dump "$@" >"$__hutch_channel/answers" 2>/dev/null || :
         fi
 }
 exit() {

@@ -1,15 +1,11 @@
-# The same for a plain sh (dash, busybox): what it cannot list (functions) lasts as long as the shell itself, and an EXIT trap
-# of a text's own stands in the place of ours. `command`: whatever functions a text gave these names.
+# What a session's plain sh (dash, busybox) begins with. Functions cannot be listed, and last as long as the shell itself.
+# `command`: whatever functions a text gave these names.
 PS1= PS2=
 __hutch_quote() {
         command printf %s "$1" | command sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
 }
 __hutch_dump() {
         command printf '\0\001D'
-        trap
-        __hutch_rest "$@"
-}
-__hutch_rest() {
         # A value of several lines cannot be cut out of the list. One that cannot be unset would end the subshell, but for `command`.
         (command unset PPID LINENO RANDOM PS1 PS2 PS4 _; set) 2>/dev/null | command grep -v -E '^__hutch_[a-z]*='
         export -p
@@ -22,8 +18,8 @@ __hutch_rest() {
         done
         command printf '\n'
         set +o | command grep -v -E ' (interactive|monitor|stdin|vi|emacs|noexec)$'
-        command printf '\0'
-}
+        command printf '# end\n\0'
+} 2>/dev/null
 __hutch_state() {
         local IFS
         unset IFS
@@ -41,13 +37,3 @@ __hutch_state() {
         done
         unset __hutch_word __hutch_value
 } 2>/dev/null
-__hutch_bye() {
-        __hutch_dump "$@" >/dev/hutch/answers 2>/dev/null
-}
-trap '__hutch_bye "$@"' EXIT
-# busybox, which has RANDOM, leaves what an interrupt meets in the middle of a builtin locked for ever. A trap comes between two
-# commands, and interrupts from there what is to be: the file tells.
-[ -z "${RANDOM+set}" ] || {
-        trap '{ command [ ! -e /dev/hutch/stop ] || command kill -INT "$$"; } 2>/dev/null' URG
-        __hutch_asks=yes
-}

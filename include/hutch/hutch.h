@@ -54,6 +54,38 @@ typedef struct hutch_error {
 HUTCH_EXPORT const char *hutch_code_name(hutch_code code);
 HUTCH_EXPORT const char *hutch_version(void);
 
+/* Frees what the library returned as text or as a list; the same as free() in programs that share its C library. */
+HUTCH_EXPORT void hutch_free(void *data);
+
+/* ---- events ---- */
+
+typedef enum hutch_severity {
+        HUTCH_INFO,     /* for programs and for who asks */
+        HUTCH_NOTICE,   /* for a person at a terminal */
+        HUTCH_WARNING,  /* for everybody */
+        HUTCH_CRITICAL, /* of findings: reason enough not to run the script */
+} hutch_severity;
+
+typedef enum hutch_event_kind {
+        HUTCH_EVENT_NOTICE,    /* what a person should know */
+        HUTCH_EVENT_DENIAL,    /* a wall that something in the box ran into: code is the kind, text the rule */
+        HUTCH_EVENT_FINDING,   /* of the script scanner */
+        HUTCH_EVENT_PUBLISHED, /* a port of the box (subject) that can be reached on the host (text) */
+} hutch_event_kind;
+
+/* Something that happened beside the command's output. Made by the library; later versions append fields. */
+typedef struct hutch_event {
+        hutch_event_kind kind;
+        hutch_severity severity;
+        const char *code;    /* stable, e.g. "variable_blocked" */
+        const char *subject; /* the path, variable, address, … that it is about; NULL: none */
+        const char *text;    /* one line */
+        const char *fix;     /* what to type or do about it; NULL: nothing known */
+} hutch_event;
+
+HUTCH_EXPORT const char *hutch_severity_name(hutch_severity severity);
+HUTCH_EXPORT const char *hutch_event_kind_name(hutch_event_kind kind);
+
 /* ---- policy ---- */
 
 typedef struct hutch_policy hutch_policy;
@@ -107,7 +139,7 @@ typedef enum hutch_limit {
 HUTCH_EXPORT int hutch_policy_new(hutch_policy **ret);
 HUTCH_EXPORT void hutch_policy_free(hutch_policy *policy);
 
-/* Resets the workspace, identity, network and limits of the policy to a preset's defaults; meant to be called first. */
+/* Chooses the defaults of what the policy does not set; it does not matter whether it is called first or last. */
 HUTCH_EXPORT int hutch_policy_use_preset(hutch_policy *policy, hutch_preset preset, hutch_error *err);
 
 /* Attaches `path` of the host at `dest` in the box (NULL: the same path). Relative paths are seen from the working
@@ -140,9 +172,19 @@ typedef struct hutch_option_info {
         char letter;            /* short form, or 0 */
         const char *value_name; /* what its value is called, NULL if it takes none */
         const char *help;
+        unsigned verbs; /* which commands take it: HUTCH_OPTION_* */
 } hutch_option_info;
 
-HUTCH_EXPORT bool hutch_option_describe(size_t index, hutch_option_info *ret);
+enum {
+        HUTCH_OPTION_BOX = 1 << 0,         /* everything that makes a box */
+        HUTCH_OPTION_SESSION_RUN = 1 << 1, /* a run in a session */
+        HUTCH_OPTION_REVIEW = 1 << 2,      /* reviewing the boxes of a workspace */
+};
+
+HUTCH_EXPORT bool hutch_option_get(size_t index, hutch_option_info *ret, size_t size);
+static inline bool hutch_option_describe(size_t index, hutch_option_info *ret) {
+        return hutch_option_get(index, ret, sizeof(*ret));
+}
 
 /* What an errno means, in the words of hutch's messages. */
 HUTCH_EXPORT const char *hutch_errno_text(int errnum);
@@ -197,19 +239,15 @@ HUTCH_EXPORT int hutch_box_open(const hutch_policy *policy, const hutch_box_opti
 HUTCH_EXPORT void hutch_box_close(hutch_box *box);
 
 typedef enum hutch_stream {
-        HUTCH_STREAM_DEFAULT, /* stdin: none; stdout and stderr: captured */
-        HUTCH_STREAM_NONE,    /* empty, or thrown away */
-        HUTCH_STREAM_CAPTURE, /* into the result and to on_output */
-        HUTCH_STREAM_DATA,    /* stdin only: from .stdin_data */
-        HUTCH_STREAM_FD,      /* the given fd: a pipe is passed on, anything else is relayed; it stays the caller's */
+        HUTCH_STREAM_DEFAULT,  /* stdin: none; stdout and stderr: captured */
+        HUTCH_STREAM_NONE,     /* empty, or thrown away */
+        HUTCH_STREAM_CAPTURE,  /* into the result and to on_output */
+        HUTCH_STREAM_DATA,     /* stdin only: from .stdin_data */
+        HUTCH_STREAM_FD,       /* the given fd: a pipe is passed on, anything else is relayed; it stays the caller's */
+        HUTCH_STREAM_CALLBACK, /* to on_output alone: the result does not hold it */
 } hutch_stream;
 
 enum { HUTCH_STDIN = 0, HUTCH_STDOUT = 1, HUTCH_STDERR = 2 };
-
-/* A wall that something in the box ran into. */
-typedef struct hutch_denial {
-        const char *kind, *target, *rule, *fix;
-} hutch_denial;
 
 typedef struct hutch_request {
         size_t struct_size;
@@ -222,12 +260,14 @@ typedef struct hutch_request {
         const void *stdin_data;
         size_t stdin_len;
         void (*on_output)(void *user, int stream, const void *data, size_t len);
-        void (*on_denial)(void *user, const hutch_denial *denial);
+        void (*on_event)(void *user, const hutch_event *event); /* when it happens; the result has them, too */
         void *user;
         /* For this run alone; 0: as the policy says. */
         uint64_t timeout_ms, output_cap;
         bool no_changes;    /* do not look for what it changed in copy-on-write folders */
         size_t command_len; /* of command; 0: not said. A NUL byte in it is refused then; one stands behind it anyway */
+        /* What the library does, a line at a time, for a program's own log. */
+        void (*on_log)(void *user, hutch_severity severity, const char *line);
 } hutch_request;
 
 typedef enum hutch_enforcement { HUTCH_NOT_REQUESTED, HUTCH_ENFORCED, HUTCH_DEGRADED } hutch_enforcement;
@@ -259,8 +299,13 @@ typedef enum hutch_kill_reason {
         HUTCH_KILLED_CANCELLED,
 } hutch_kill_reason;
 
+HUTCH_EXPORT const char *hutch_enforcement_name(hutch_enforcement enforcement);
+HUTCH_EXPORT const char *hutch_guarantee_name(hutch_guarantee guarantee);
+HUTCH_EXPORT const char *hutch_kill_reason_name(hutch_kill_reason reason); /* "none" for HUTCH_NOT_KILLED */
+
 /* What came out. Made by the library and freed with hutch_result_free(); later versions append fields. */
 typedef struct hutch_result {
+        size_t struct_size;
         int exit_code; /* what `hutch` itself would exit with */
         int signal;    /* the signal that ended the command, 0 if none */
         bool killed;   /* hutch or a limit ended it */
@@ -271,10 +316,9 @@ typedef struct hutch_result {
         double duration_ms, cpu_ms;
         uint64_t peak_memory_bytes;
         const char *backend;
-        hutch_enforcement enforced[HUTCH_G_COUNT];
-        const hutch_denial *denials;
-        size_t n_denials;
-        const char *const *notices; /* NULL-terminated */
+        const hutch_enforcement *enforced; /* by hutch_guarantee; a later version may know more of them */
+        size_t n_enforced;
+        const hutch_event *const *notices, *const *denials, *const *findings, *const *published; /* NULL-terminated */
         /* What this run changed in copy-on-write folders, or with the option `track` in the workspace, as the box sees
          * it, NULL-terminated; all NULL where nobody tracked. */
         const char *const *created, *const *modified, *const *deleted;
@@ -286,6 +330,19 @@ typedef struct hutch_result {
  * whenever there is a result to look at. If hutch could not run it the return value is negative, and *ret, when it is
  * not NULL, still holds a result that says so. */
 HUTCH_EXPORT int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err);
+
+/* The same without waiting: what the request points to stays unchanged until hutch_run_finish(), and callbacks come
+ * from a thread of the library. hutch_run_fd() becomes readable when the run is over; it is not to be read or closed.
+ * hutch_run_finish() waits for the end, gives the result and frees the handle, before the box is closed. */
+typedef struct hutch_run hutch_run;
+HUTCH_EXPORT int hutch_box_start(hutch_box *box, const hutch_request *request, hutch_run **ret, hutch_error *err);
+HUTCH_EXPORT int hutch_run_fd(const hutch_run *run);
+HUTCH_EXPORT int hutch_run_finish(hutch_run *run, hutch_result **ret, hutch_error *err);
+
+/* A file as the box sees it, read and written by a program inside, so that links cannot lead out; *ret is freed with
+ * hutch_free() and has a NUL behind its end. Queued with the runs of the box. */
+HUTCH_EXPORT int hutch_box_read_file(hutch_box *box, const char *path, char **ret, size_t *ret_len, hutch_error *err);
+HUTCH_EXPORT int hutch_box_write_file(hutch_box *box, const char *path, const void *data, size_t len, hutch_error *err);
 
 /* Ends the run that is under way, from another thread: SIGTERM, then SIGKILL for the whole tree. */
 HUTCH_EXPORT int hutch_box_cancel(hutch_box *box, hutch_error *err);
@@ -310,7 +367,7 @@ HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error
 /* What a person should know of the session's box, as results have it of a command's (see hutch_result); NULL after the
  * last, NULL if there is nothing. They are the box's, and valid until its next call. Of a session that this process
  * started. */
-HUTCH_EXPORT const char *const *hutch_box_notices(const hutch_box *box);
+HUTCH_EXPORT const hutch_event *const *hutch_box_notices(const hutch_box *box);
 
 /* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while
  * something does, unless its files are copied. */
@@ -340,6 +397,13 @@ HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 
 /* The result as the JSON object that `hutch run --json` prints; freed with free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
+
+/* An event, or a piece of output, as a line of `hutch run --json-lines` has it; freed with free(). */
+HUTCH_EXPORT int hutch_event_to_json(const hutch_event *event, char **ret, hutch_error *err);
+HUTCH_EXPORT int hutch_output_to_json(int stream, const void *data, size_t len, char **ret, hutch_error *err);
+
+/* How many bytes at the end are the beginning of a UTF-8 character, which the next piece may complete. */
+HUTCH_EXPORT size_t hutch_incomplete_tail(const void *data, size_t len);
 
 /* ---- snapshots: the state of a box's copy-on-write folders ----
  *
@@ -419,24 +483,35 @@ typedef struct hutch_box_info {
  */
 HUTCH_EXPORT int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user, hutch_error *err);
 
-/* Opens the changes of a box; id NULL: of the newest with `workspace` (NULL: the current folder). One process at a
- * time. */
+/* Opens the changes of a box. `id` may be cut to its beginning or its end, as long as only one box has it. NULL: the
+ * newest box with `workspace` (NULL: the current directory); refused if a newer one was applied or discarded already.
+ * One process at a time. */
 HUTCH_EXPORT int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err);
 HUTCH_EXPORT void hutch_review_close(hutch_review *review);
 HUTCH_EXPORT const char *hutch_review_id(const hutch_review *review);
+
+/* What the box is; the strings live as long as the review. */
+HUTCH_EXPORT void hutch_review_info(const hutch_review *review, hutch_box_info *ret);
 
 /* The same of an open box, between its runs, since the beginning: to look at and to export; apply and discard want it
  * closed. Closed before the box is. */
 HUTCH_EXPORT int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err);
 
 /* The changes, by index from 0, sorted by path; false past the last. */
-HUTCH_EXPORT bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret);
+HUTCH_EXPORT bool hutch_review_get(const hutch_review *review, size_t index, hutch_change *ret, size_t size);
+static inline bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret) {
+        return hutch_review_get(review, index, ret, sizeof(*ret));
+}
 
 enum { HUTCH_DIFF_COLOUR = 1, HUTCH_DIFF_CLEAN = 2 };
 
 /* One change as a unified diff; freed with free(). CLEAN shows what a terminal would obey instead of passing it on. */
 HUTCH_EXPORT int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret,
                                    size_t *ret_len, hutch_error *err);
+
+/* The indexes of the changes that the paths (NULL: all) choose, in order; freed with hutch_free(). */
+HUTCH_EXPORT int hutch_review_select(const hutch_review *review, const char *const *paths, size_t **ret, size_t *ret_n,
+                                     hutch_error *err);
 
 /* Whether the paths (NULL: all) choose the change: those at one of them or beneath it. Paths are absolute, or seen from
  * the current folder. */
@@ -449,7 +524,10 @@ HUTCH_EXPORT int hutch_review_to_json(const hutch_review *review, const char *co
 /* A path as git shows it: in quotes and escaped where it holds what would mislead; freed with free(). 0 or -ENOMEM. */
 HUTCH_EXPORT int hutch_quote_path(const char *path, char **ret);
 
-enum { HUTCH_APPLY_FORCE = 1 };
+enum {
+        HUTCH_APPLY_FORCE = 1,
+        HUTCH_APPLY_DRY_RUN = 2, /* tells what would become of each change, and changes nothing */
+};
 
 typedef enum hutch_apply_status {
         HUTCH_APPLIED,
@@ -480,11 +558,60 @@ typedef struct hutch_import_options {
         const char *workspace;           /* whose changes they are to be; NULL: the current folder */
         uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
         bool force;                      /* symbolic links that lead out are taken too */
+        const char *const *maps;         /* "OLD=NEW", NULL-terminated: where a further directory of the box is here */
 } hutch_import_options;
 
 /* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from
  * anybody: what an export would not have written is refused, and leaves nothing behind. */
 HUTCH_EXPORT int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err);
+
+/* ---- scanning scripts ---- */
+
+/* What a rule found. `suppressed`: a comment `hutch:allow RULE why` stands at the line, or above it. */
+typedef struct hutch_finding {
+        size_t struct_size;
+        const char *rule;
+        hutch_severity severity; /* HUTCH_CRITICAL, HUTCH_WARNING, HUTCH_INFO */
+        const char *file;        /* as it was named; "" for a text */
+        uint32_t line, column;   /* from 1 */
+        const char *excerpt;     /* the line, cut, cleaned of what a terminal would obey */
+        const char *reason, *fix;
+        bool suppressed;
+        const char *why; /* of the suppression, else NULL */
+} hutch_finding;
+
+typedef struct hutch_findings hutch_findings;
+
+typedef struct hutch_scan_options {
+        size_t struct_size;
+        const char *const *rules; /* files with further rules (YAML), NULL-terminated; NULL: none */
+        bool ignore_suppressions; /* as for scripts of strangers, who would write them */
+        uint64_t max_bytes;       /* larger files are reported and not scanned; 0: 16 MiB */
+        void (*on_file)(void *user, const char *file, size_t done, size_t total); /* before each file */
+        void *user;
+} hutch_scan_options;
+
+/* Scans a text. language: shell, python, javascript (typescript), other; NULL: by content. The scanner is a process
+ * without any rights; nothing of the text is executed. */
+HUTCH_EXPORT int hutch_scan(const char *text, size_t len, const char *language, const hutch_scan_options *options,
+                            hutch_findings **ret, hutch_error *err);
+
+/* Scans files; of a directory the scripts, code blocks of Markdown files and the install scripts of package manifests
+ * in it. */
+HUTCH_EXPORT int hutch_scan_paths(const char *const *paths, const hutch_scan_options *options, hutch_findings **ret,
+                                  hutch_error *err);
+
+HUTCH_EXPORT size_t hutch_findings_count(const hutch_findings *findings);
+HUTCH_EXPORT size_t hutch_findings_files(const hutch_findings *findings); /* how many files were scanned */
+HUTCH_EXPORT const hutch_finding *hutch_findings_get(const hutch_findings *findings, size_t i);
+HUTCH_EXPORT bool hutch_findings_critical(const hutch_findings *findings); /* one that is not suppressed */
+/* format: text, json or sarif (2.1.0); freed with free(). */
+HUTCH_EXPORT int hutch_findings_format(const hutch_findings *findings, const char *format, char **ret,
+                                       hutch_error *err);
+HUTCH_EXPORT void hutch_findings_free(hutch_findings *findings);
+
+/* The runtime that a script is run with: python, node, shell or binary; by its extension, else its first line. */
+HUTCH_EXPORT const char *hutch_detect_runtime(const char *path);
 
 /* ---- looking without running ---- */
 

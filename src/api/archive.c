@@ -16,8 +16,9 @@
 #include "../base/strv.h"
 #include "../review/pack.h"
 #include "../warden/spawn.h"
-#include "json.h"
+#include "../base/json.h"
 #include "reviewed.h"
+#include "api.h"
 
 extern char **environ;
 
@@ -125,6 +126,10 @@ static int export_to(const hutch_review *review, int fd, const char *file, struc
 }
 
 int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out, hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
+        if (!file)
+                return api_null(err, __func__, "file");
         _cleanup_(freep) char *part = NULL;
         _cleanup_(closep) int fd = -1;
         struct pack_count count = {0};
@@ -153,6 +158,7 @@ struct import {
         char *workspace;
         uint64_t most_bytes, most_entries, bytes, entries;
         bool force;
+        const char *const *maps;
         struct layer_box *box;
         struct layer_pair pairs[LAYERS_MOST];
         struct unpack *layers[LAYERS_MOST];
@@ -224,18 +230,36 @@ static int read_text(struct import *in, size_t most, struct buf *ret) {
         return ret->len == size ? 0 : foreign(in);
 }
 
-/* Where a folder of the archive's box is here: beneath the workspace as it was, or at its own path. */
+/* What the caller maps a directory of the archive's box to, or NULL. */
+static const char *find_map(const struct import *in, const char *lower) {
+        size_t n = strlen(lower);
+
+        for (const char *const *map = in->maps; map && *map; map++)
+                if (strncmp(*map, lower, n) == 0 && (*map)[n] == '=')
+                        return *map + n + 1;
+        return NULL;
+}
+
+/* Where a directory of the archive's box is here. The archive names nothing of this host: its workspace is the one that
+ * the caller chose, and every other directory is where the caller says. */
 static int place_lower(struct import *in, const char *workspace, const char *lower, char ***lowers) {
-        _cleanup_(freep) char *place = NULL;
+        const char *mapped = find_map(in, lower);
+        char real[PATH_MAX];
         struct stat st;
 
-        if (asprintf(&place, "%s%s", path_is_beneath(lower, workspace) ? in->workspace : lower,
-                     path_is_beneath(lower, workspace) ? path_tail(lower, workspace) : "") < 0)
-                return error_oom(in->err);
-        if (strstr(place, "/../") || lstat(place, &st) < 0 || !S_ISDIR(st.st_mode))
-                return error_set(in->err, HUTCH_E_PATH_MISSING, ENOENT,
-                                 "the box had %s copy-on-write, and here is no folder of that name", place);
-        return strv_push(lowers, place) < 0 ? error_oom(in->err) : 0;
+        if (!mapped && streq(lower, workspace))
+                mapped = in->workspace;
+        if (!mapped)
+                return error_set(in->err, HUTCH_E_POLICY_REFUSED, ENOENT,
+                                 "the box also had %s copy-on-write: --map %s=DIR says which directory that is here",
+                                 lower, lower);
+        if (!realpath(mapped, real) || stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
+                return error_set(in->err, HUTCH_E_PATH_MISSING, ENOENT, "--map %s=%s: not a directory", lower, mapped);
+        for (char **other = *lowers; other && *other; other++)
+                if (streq(real, *other))
+                        return error_set(in->err, HUTCH_E_POLICY_REFUSED, EEXIST,
+                                         "two directories of the box would be at %s: --map them apart", real);
+        return strv_push(lowers, real) < 0 ? error_oom(in->err) : 0;
 }
 
 static int make_box(struct import *in, json_t *root) {
@@ -260,7 +284,8 @@ static int make_box(struct import *in, json_t *root) {
                 if (!lower || lower[0] != '/' || !dest)
                         return foreign(in);
                 r = place_lower(in, workspace, lower, &lowers);
-                if (r >= 0 && strv_push(&dests, dest) < 0)
+                /* Not where the archive had it, either. */
+                if (r >= 0 && strv_push(&dests, lowers[i]) < 0)
                         r = error_oom(in->err);
                 if (r < 0)
                         return r;
@@ -332,27 +357,6 @@ static int refuse_name(struct import *in) {
         return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG, "%s: %s", name, why);
 }
 
-/* Whether a link at `path` of a layer points to something outside of the layer, by its text. */
-static bool leads_out(const char *path, const char *target) {
-        long depth = 0;
-
-        if (target[0] == '/')
-                return true;
-        for (const char *c = path; (c = strchr(c, '/')); c++)
-                depth++;
-        for (const char *part = target; *part; part += strcspn(part, "/"), part += strspn(part, "/")) {
-                size_t n = strcspn(part, "/");
-
-                if (n == 2 && part[0] == '.' && part[1] == '.')
-                        depth--;
-                else if (n > 0 && !(n == 1 && part[0] == '.'))
-                        depth++;
-                if (depth < 0)
-                        return true;
-        }
-        return false;
-}
-
 static int read_entry(struct import *in) {
         size_t layer = 0, other = 0;
         const char *rest = split_name(in->item.name, in->n, &layer), *link = NULL;
@@ -373,10 +377,6 @@ static int read_entry(struct import *in) {
                 link = split_name(in->item.target, in->n, &other);
                 link = link && other == layer && startswith(link, "upper/") ? link + strlen("upper/") : "";
         }
-        /* Nobody follows it here; but who applied it would have it, and whoever writes through it. */
-        if (in->item.kind == ITEM_LINK && !in->force && leads_out(rest, in->item.target))
-                return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG,
-                                 "%s: a link that leads out, to %s: --force takes such links", rest, in->item.target);
         /* A folder's name may end with a slash in a tar. */
         if (rest[0] && rest[strlen(rest) - 1] == '/' && in->item.kind == ITEM_FOLDER)
                 in->item.name[strlen(in->item.name) - 1] = 0;
@@ -402,12 +402,16 @@ static int read_all(struct import *in) {
         }
         for (size_t i = 0; r >= 0 && i < in->n; i++)
                 r = in->has_manifest[i]
-                            ? unpack_end(in->layers[i], in->pairs[i].pair.lower, in->pairs[i].folder, in->err)
+                            ? unpack_end(in->layers[i], &in->pairs[i].pair, in->pairs[i].folder, in->force, in->err)
                             : foreign(in);
         return r;
 }
 
 int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err) {
+        if (!file)
+                return api_null(err, __func__, "file");
+        if (!ret_id)
+                return api_null(err, __func__, "ret_id");
         hutch_import_options known = {0};
         _cleanup_(import_done) struct import in = {.file = file, .socket = -1, .err = err};
         _cleanup_(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -416,12 +420,10 @@ int hutch_import(const char *file, const hutch_import_options *options, char **r
         pid_t pid;
         int r;
 
-        if (options)
-                memcpy(&known, options,
-                       options->struct_size && options->struct_size < sizeof(known) ? options->struct_size
-                                                                                    : sizeof(known));
+        api_read_struct(options, sizeof(known), &known, sizeof(known));
         in.most_bytes = known.max_bytes ? known.max_bytes : DEFAULT_BYTES;
         in.force = known.force;
+        in.maps = known.maps;
         in.most_entries = known.max_entries ? known.max_entries : DEFAULT_ENTRIES;
         if (fd < 0)
                 return error_set(err, errno == ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_IO, errno, "%s: %s", file,

@@ -1,7 +1,7 @@
 /* Paths of a command line, which choose changes of a box's layers. */
 #pragma once
 
-#include "changes.h"
+#include "../box/changes.h"
 
 /* The paths that lie in one layer, of those that choose something in any, seen from its folder; `all`: the folder
  * itself, or no path at all was given. */

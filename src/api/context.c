@@ -6,6 +6,8 @@
 #include "api.h"
 
 int hutch_context_new(hutch_warden kind, hutch_context **ret, hutch_error *err) {
+        if (!ret)
+                return api_null(err, __func__, "ret");
         hutch_context *c = calloc(1, sizeof(*c));
         int r;
 
@@ -39,6 +41,10 @@ int context_probe(hutch_context *context, struct probes *ret, struct hutch_error
 }
 
 int hutch_backend_available(hutch_context *context, const char *backend, hutch_error *err) {
+        if (!context)
+                return api_null(err, __func__, "context");
+        if (!backend)
+                return api_null(err, __func__, "backend");
         struct host_facts facts = context->facts;
         const struct backend *chosen;
         struct probes probes;
@@ -49,5 +55,5 @@ int hutch_backend_available(hutch_context *context, const char *backend, hutch_e
                 return r;
         facts.namespaces = doctor_is_strong(&probes) ? YES : NO;
         doctor_first_gap(&probes, facts.namespaces_reason, sizeof(facts.namespaces_reason));
-        return backend_choose(backend, &facts, &chosen, err);
+        return backend_choose(backend_rows, backend, &facts, &chosen, err);
 }

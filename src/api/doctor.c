@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../base/text.h"
 #include "api.h"
@@ -41,6 +42,13 @@ bool doctor_is_strong(const struct probes *p) {
         return true;
 }
 
+bool doctor_has_landlock(const struct probes *p) {
+        /* Root keeps its id there, which is right only where it cannot have another. */
+        if (geteuid() == 0 && p->of[PROBE_PROC].works)
+                return false;
+        return p->of[PROBE_LANDLOCK].works && p->of[PROBE_SECCOMP].works && p->of[PROBE_PIDFD].works;
+}
+
 void doctor_first_gap(const struct probes *p, char *ret, size_t room) {
         ret[0] = 0;
         for (size_t i = 0; !ret[0] && i < ARRAY_SIZE(rows); i++)
@@ -55,7 +63,8 @@ static void put_namespace_remedy(struct buf *b, const struct probes *p) {
         self[n > 0 ? n : 0] = 0;
         if (p->in_container || p->filtered)
                 buf_puts(b, "this is a container whose filter or profile forbids it. Docker and podman:\n"
-                            "  docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+                            "  docker run --security-opt seccomp=" HUTCH_DATADIR
+                            "/docker-seccomp.json --security-opt apparmor=unconfined "
                             "--security-opt systempaths=unconfined …\n"
                             "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}");
         else if (p->apparmor_switch)
@@ -142,7 +151,14 @@ static void put_table(struct buf *b, const struct probes *p) {
                         buf_printf(b, ": %s", rows[i].without);
                 buf_puts(b, "\n");
         }
-        buf_puts(b, doctor_is_strong(p) ? "\nnamespace boxes work here.\n" : "\nno backend with walls works here.\n");
+        if (doctor_is_strong(p))
+                buf_puts(b, "\nnamespace boxes work here.\n");
+        else if (doctor_has_landlock(p))
+                buf_puts(b,
+                         "\nlandlock boxes work here: no namespaces, no copy-on-write, no sessions. With what follows "
+                         "namespace boxes work as well.\n");
+        else
+                buf_puts(b, "\nno backend with walls works here.\n");
 }
 
 /* Gaps that the same words mend are told once. */
@@ -195,7 +211,9 @@ static char *make_json(const struct probes *p) {
         json_object_set_new(root, "version", json_string(hutch_version()));
         json_object_set_new(root, "kernel", json_string(p->kernel));
         json_object_set_new(root, "container", json_boolean(p->in_container));
-        json_object_set_new(root, "backends", json_pack("{s:b, s:b}", "namespace", doctor_is_strong(p), "none", 1));
+        json_object_set_new(root, "backends",
+                            json_pack("{s:b, s:b, s:b}", "namespace", doctor_is_strong(p), "landlock",
+                                      doctor_has_landlock(p), "none", 1));
         json_object_set_new(root, "checks", checks);
         text = json_dumps(root, JSON_INDENT(2));
         json_decref(root);
@@ -203,6 +221,10 @@ static char *make_json(const struct probes *p) {
 }
 
 int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err) {
+        if (!context)
+                return api_null(err, __func__, "context");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         struct probes probes;
         struct buf b = {0};
         int r;
@@ -219,6 +241,7 @@ int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret
         }
         if (!*ret)
                 return error_oom(err);
-        *ret_strong = doctor_is_strong(&probes);
+        if (ret_strong)
+                *ret_strong = doctor_is_strong(&probes) || doctor_has_landlock(&probes);
         return 0;
 }

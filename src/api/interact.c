@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
@@ -17,7 +18,7 @@ struct visit {
         struct watch *on_socket, *on_signals;
         struct pump *keys, *screen;
         bool over;
-        int status;
+        struct outcome outcome; /* of the shell; with a reason, of the box */
 };
 
 static void resize(struct visit *v) {
@@ -43,7 +44,7 @@ static void on_socket(void *data, uint32_t events _unused_) {
         struct warden_outcome outcome;
 
         if (message_receive(v->socket, &outcome, sizeof(outcome), NULL, 0, 0) == sizeof(outcome))
-                v->status = outcome.outcome.exit_code;
+                v->outcome = outcome.outcome;
         v->over = true;
 }
 
@@ -82,11 +83,15 @@ static int join(struct visit *v, struct hutch_error *err) {
 }
 
 int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err) {
-        struct visit v = {.master = -1, .socket = -1, .signals = -1, .status = 129};
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret_status)
+                return api_null(err, __func__, "ret_status");
+        struct visit v = {.master = -1, .socket = -1, .signals = -1, .outcome.exit_code = 129};
         sigset_t mask, before;
         int r;
 
-        if (!box->session)
+        if (!box_is_session(box))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session");
         r = terminal_open(&v.terminal, (int[]){STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}, err);
         if (r < 0)
@@ -107,12 +112,14 @@ int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err) {
         if (r >= 0)
                 r = join(&v, err);
         if (r >= 0)
-                *ret_status = v.status;
+                *ret_status = v.outcome.exit_code;
         watch_remove(&v.on_socket);
         watch_remove(&v.on_signals);
         pump_free(v.keys);
         pump_free(v.screen);
         terminal_close(&v.terminal);
+        if (r >= 0 && v.outcome.reason != HUTCH_NOT_KILLED)
+                dprintf(STDERR_FILENO, "hutch: a limit ended the session's box; it was started again\n");
         loop_free(v.loop);
         closep(&v.master);
         closep(&v.socket);

@@ -8,32 +8,33 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 #include "api.h"
-#include "json.h"
+#include "../base/json.h"
 
 struct result {
         struct hutch_result public; /* first: what the caller holds */
-        char **notices;
+        struct events events;
+        const struct hutch_event **lists; /* the same by kind, each with its NULL */
+        enum hutch_enforcement enforced[HUTCH_G_COUNT];
         char *backend, *box_id;
         char *output[3];
         struct tracked tracked;
 };
 
-static const char *const reasons[] = {NULL,     "timeout", "memory", "cpu",    "pids",
-                                      "output", "disk",    "signal", "policy", "cancelled"};
-
-/* Waiting is worth a word when a limit that was asked for made the run clearly longer. */
-static int add_waits(const struct plan *plan, const struct outcome *o, char ***notices) {
+/* Waiting is worth a notice when a limit that was asked for made the run clearly longer. */
+static int add_waits(const struct plan *plan, const struct outcome *o, struct events *events) {
         const struct {
                 uint64_t limit, ms;
-                const char *what;
-        } waits[] = {{plan->memory, o->waited_ms[WAITED_MEMORY], "for memory to be freed: --memory is tight for it"},
-                     {plan->cpu_percent, o->waited_ms[WAITED_CPU], "for a processor: --cpu is tight for it"}};
+                const char *subject, *what;
+        } waits[] = {{plan->memory, o->waited_ms[WAITED_MEMORY], "memory",
+                      "for memory to be freed: --memory is tight for it"},
+                     {plan->cpu_percent, o->waited_ms[WAITED_CPU], "cpu", "for a processor: --cpu is tight for it"}};
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(waits); i++)
                 if (waits[i].limit && waits[i].ms >= 500 && (double) waits[i].ms >= o->duration_ms / 10)
-                        r = strv_pushf(notices, "the box waited %llu ms of its %.0f ms %s",
-                                       (unsigned long long) waits[i].ms, o->duration_ms, waits[i].what);
+                        r = events_note(events, NOTICE_LIMIT_WAITED, waits[i].subject, NULL,
+                                        "the box waited %llu ms of its %.0f ms %s", (unsigned long long) waits[i].ms,
+                                        o->duration_ms, waits[i].what);
         return r;
 }
 
@@ -51,14 +52,49 @@ static struct result *make_room(void) {
         return r;
 }
 
-int result_new(const struct plan *plan, const struct outcome *outcome, struct buf output[3], struct tracked *tracked,
-               struct hutch_result **ret) {
+/* Apart by kind, in the order in which they happened. */
+static int sort_events(struct result *r) {
+        const struct hutch_event *const **const lists[] = {[HUTCH_EVENT_NOTICE] = &r->public.notices,
+                                                           [HUTCH_EVENT_DENIAL] = &r->public.denials,
+                                                           [HUTCH_EVENT_FINDING] = &r->public.findings,
+                                                           [HUTCH_EVENT_PUBLISHED] = &r->public.published};
+        const struct hutch_event **next = calloc(r->events.n + ARRAY_SIZE(lists), sizeof(*next));
+
+        if (!next)
+                return -ENOMEM;
+        r->lists = next;
+        for (size_t kind = 0; kind < ARRAY_SIZE(lists); kind++) {
+                *lists[kind] = next;
+                for (size_t i = 0; i < r->events.n; i++)
+                        if (r->events.items[i]->kind == kind)
+                                *next++ = r->events.items[i];
+                next++;
+        }
+        return 0;
+}
+
+static int take_events(struct result *r, const struct plan *plan, const struct outcome *outcome,
+                       struct events *events) {
+        int failed = 0;
+
+        r->events = take_struct(*events);
+        if (r->events.dropped > 0)
+                failed = events_note(&r->events, NOTICE_EVENTS_DROPPED, NULL, NULL, "%zu more events were dropped",
+                                     r->events.dropped);
+        if (failed >= 0 && plan)
+                failed = add_waits(plan, outcome, &r->events);
+        return failed < 0 ? failed : sort_events(r);
+}
+
+int result_new(const struct plan *plan, const struct outcome *outcome, struct events *events, struct buf output[3],
+               struct tracked *tracked, struct hutch_result **ret) {
         struct result *r = make_room();
         int failed;
 
         if (!r)
                 return -ENOMEM;
         *ret = &r->public;
+        r->public.struct_size = sizeof(r->public);
         r->public.exit_code = outcome->exit_code;
         r->public.signal = outcome->signal;
         r->public.killed = outcome->reason != HUTCH_NOT_KILLED;
@@ -68,11 +104,7 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
         r->public.peak_memory_bytes = outcome->peak_memory;
         if (outcome->error.code != HUTCH_OK)
                 r->public.error = outcome->error;
-        failed = strv_copy(plan ? plan->notices : NULL, &r->notices);
-        if (failed >= 0 && plan)
-                failed = add_waits(plan, outcome, &r->notices);
-        for (const char *line = outcome->notices; failed >= 0 && *line; line += strcspn(line, "\n") + 1)
-                failed = strv_pushf(&r->notices, "%.*s", (int) strcspn(line, "\n"), line);
+        failed = take_events(r, plan, outcome, events);
         r->backend = strdup(plan ? plan->backend : "");
         for (int i = 1; i < 3; i++) {
                 r->public.output_len[i] = output[i].len;
@@ -92,8 +124,9 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct bu
                 r->public.box_id = r->box_id;
         }
         if (plan)
-                memcpy(r->public.enforced, plan->enforced, sizeof(plan->enforced));
-        r->public.notices = (const char *const *) r->notices;
+                memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));
+        r->public.enforced = r->enforced;
+        r->public.n_enforced = ARRAY_SIZE(r->enforced);
         r->public.backend = r->backend;
         if (failed < 0 || !r->backend) {
                 hutch_result_free(&r->public);
@@ -108,7 +141,8 @@ void hutch_result_free(hutch_result *result) {
 
         if (!r)
                 return;
-        strv_free(r->notices);
+        events_done(&r->events);
+        free(r->lists);
         strv_free(r->tracked.created);
         strv_free(r->tracked.modified);
         strv_free(r->tracked.deleted);
@@ -136,14 +170,6 @@ static json_t *stream_json(const struct hutch_result *r, int stream, const char 
         return b.oom ? NULL : json_stringn((const char *) b.data, b.len);
 }
 
-static json_t *strings_json(const char *const *v) {
-        json_t *a = json_array();
-
-        for (; v && *v; v++)
-                json_array_append_new(a, json_string(*v));
-        return a;
-}
-
 static json_t *paths_json(const char *const *v) {
         json_t *a = json_array();
 
@@ -159,21 +185,13 @@ static json_t *changes_json(const struct hutch_result *r) {
                          "deleted", paths_json(r->deleted));
 }
 
-static json_t *denials_json(const struct hutch_result *r) {
-        json_t *a = json_array();
-
-        for (size_t i = 0; i < r->n_denials; i++)
-                json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:s?}", "kind", r->denials[i].kind, "target",
-                                                   r->denials[i].target, "rule", r->denials[i].rule, "fix",
-                                                   r->denials[i].fix));
-        return a;
-}
-
 static json_t *enforced_json(const struct hutch_result *r) {
         json_t *o = json_object();
 
         for (int g = 0; g < HUTCH_G_COUNT; g++)
-                json_object_set_new(o, guarantee_name(g), json_string(enforcement_name(r->enforced[g])));
+                json_object_set_new(o, hutch_guarantee_name(g),
+                                    json_string(hutch_enforcement_name(
+                                            (size_t) g < r->n_enforced ? r->enforced[g] : HUTCH_NOT_REQUESTED)));
         return o;
 }
 
@@ -188,29 +206,90 @@ static json_t *error_json(const struct hutch_error *e) {
                          "message", message);
 }
 
+static int append(const char *text, size_t len, void *data) {
+        struct buf *b = data;
+
+        buf_put(b, text, len);
+        return b->oom ? -1 : 0;
+}
+
+/* Into a buffer of ours: json_dumps() copies what it has as it grows and once more at the end, and output can be large.
+ */
+static int dump(json_t *object, char **ret, struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf b = {0};
+        int r = object ? json_dump_callback(object, append, &b, JSON_COMPACT | JSON_REAL_PRECISION(12)) : -1;
+
+        json_decref(object);
+        *ret = r < 0 ? NULL : buf_take_string(&b);
+        return *ret ? 0 : error_oom(err);
+}
+
+int hutch_event_to_json(const hutch_event *event, char **ret, hutch_error *err) {
+        if (!event)
+                return api_null(err, __func__, "event");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        json_t *line = json_pack("{s:s}", "type", hutch_event_kind_name(event->kind)), *rest = json_event(event);
+
+        json_object_update(line, rest);
+        json_decref(rest);
+        return dump(line, ret, err);
+}
+
+int hutch_output_to_json(int stream, const void *data, size_t len, char **ret, hutch_error *err) {
+        if (!data)
+                return api_null(err, __func__, "data");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        _cleanup_(buf_done) struct buf encoded = {0};
+        bool text = text_is_utf8(data, len);
+
+        if (!text) {
+                text_put_base64(&encoded, data, len);
+                if (encoded.oom)
+                        return error_oom(err);
+                data = encoded.data;
+                len = encoded.len;
+        }
+        return dump(json_pack("{s:s, s:s, s:s%, s:s}", "type", "output", "stream",
+                              stream == HUTCH_STDERR ? "stderr" : "stdout", "data", data, len, "encoding",
+                              text ? "utf-8" : "base64"),
+                    ret, err);
+}
+
+size_t hutch_incomplete_tail(const void *data, size_t len) {
+        if (!data)
+                return 0;
+        return text_cut_tail(data, len);
+}
+
 static double rounded(double ms) {
         return round(ms * 1000) / 1000;
 }
 
 int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
+        if (!r)
+                return api_null(err, __func__, "result");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         const char *out_encoding, *err_encoding;
         json_t *out = stream_json(r, HUTCH_STDOUT, &out_encoding), *error = stream_json(r, HUTCH_STDERR, &err_encoding);
         json_t *root;
 
-        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:[], "
-                         "s:[], s:o, s:s, s:o, "
+        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:o, "
+                         "s:o, s:o, s:s, s:o, "
                          "s:o, s:o}",
                          "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
                          "stdout", out, "stderr", error, "encoding", "stdout", out_encoding, "stderr", err_encoding,
                          "truncated", "stdout", (json_int_t) r->output_dropped[1], "stderr",
                          (json_int_t) r->output_dropped[2], "duration_ms", rounded(r->duration_ms), "cpu_ms",
                          rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
-                         r->killed, "kill_reason", reasons[r->kill_reason], "changes", changes_json(r), "output_files",
-                         "published", "findings", "denials", denials_json(r), "backend", r->backend, "enforced",
-                         enforced_json(r), "notices", strings_json(r->notices), "error", error_json(&r->error));
+                         r->killed, "kill_reason", r->killed ? hutch_kill_reason_name(r->kill_reason) : NULL, "changes",
+                         changes_json(r), "output_files", "published", json_events(r->published), "findings",
+                         json_events(r->findings), "denials", json_events(r->denials), "backend", r->backend,
+                         "enforced", enforced_json(r), "notices", json_events(r->notices), "error",
+                         error_json(&r->error));
         if (root && r->box_id) /* only where there is one to name */
                 json_object_set_new(root, "box", json_string(r->box_id));
-        *ret = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
-        json_decref(root);
-        return *ret ? 0 : error_oom(err);
+        return dump(root, ret, err);
 }

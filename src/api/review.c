@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "../base/hash.h"
+#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../layer/stack.h"
-#include "changes.h"
+#include "../box/changes.h"
 #include "choice.h"
 #include "reviewed.h"
+#include "api.h"
 
 extern char **environ;
 
@@ -24,28 +27,126 @@ void hutch_review_close(hutch_review *review) {
 }
 
 const char *hutch_review_id(const hutch_review *review) {
+        if (!review)
+                return NULL;
         return review->box->meta.id;
 }
 
+/* A box by its whole id, or by the beginning or the end of it: ids begin with the time, so the end tells them apart. */
+static int open_by_id(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **ids = NULL;
+        const char *found = NULL;
+        size_t n = strlen(id);
+        int r = layer_list(root, &ids, err);
+
+        if (r < 0)
+                return r;
+        for (char **one = ids; n >= 3 && one && *one; one++) {
+                size_t len = strlen(*one);
+
+                if (streq(*one, id))
+                        return layer_open(root, id, ret, err);
+                if (n > len || (!startswith(*one, id) && !streq(*one + len - n, id)))
+                        continue;
+                if (found)
+                        return error_set(err, HUTCH_E_USAGE, EINVAL, "box id '%s' is ambiguous: %s and %s match", id,
+                                         found, *one);
+                found = *one;
+        }
+        return layer_open(root, found ? found : id, ret, err);
+}
+
+/* The id of the last box of a workspace that was applied or discarded is kept in a file of the state directory, until
+ * layer_remove() removes the last box. */
+static int last_name(const char *workspace, char **ret) {
+        uint8_t value[HASH_SIZE];
+        char hex[HASH_SIZE * 2 + 1];
+        struct hash hash;
+
+        hash_init(&hash);
+        hash_put(&hash, workspace, strlen(workspace));
+        hash_end(&hash, value);
+        hash_hex(value, hex);
+        return asprintf(ret, LAYER_REVIEWED "/%.16s", hex) < 0 ? -ENOMEM : 0;
+}
+
+/* Not remembering costs a convenience, and is no error. */
+static void remember_reviewed(const struct layer_box *box) {
+        _cleanup_(freep) char *name = NULL;
+        _cleanup_(closep) int fd = -1;
+
+        if (last_name(box->meta.workspace, &name) < 0)
+                return;
+        (void) mkdirat(box->state, LAYER_REVIEWED, 0700);
+        fd = openat(box->state, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0)
+                (void) write_all(fd, box->meta.id, strlen(box->meta.id));
+}
+
+/* `hutch apply` twice must not go on to an older box. */
+static int check_newest(const char *root, const struct layer_box *box, struct hutch_error *err) {
+        _cleanup_(freep) char *name = NULL, *last = NULL;
+        int r = last_name(box->meta.workspace, &name);
+
+        (void) root;
+        if (r < 0)
+                return error_oom(err);
+        if (read_whole_file(box->state, name, 64, &last, NULL) < 0 || strcmp(box->meta.id, last) > 0)
+                return 0;
+        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
+                         "the newest changes for %s were applied or discarded; an older box has changes: --box %s "
+                         "selects it",
+                         box->meta.workspace, box->meta.id);
+}
+
+static int remove_reviewed(hutch_review *review, struct hutch_error *err) {
+        remember_reviewed(review->box);
+        return layer_remove(review->box, err);
+}
+
+void hutch_review_info(const hutch_review *review, hutch_box_info *ret) {
+        const struct layer_meta *m;
+
+        if (!review || !ret)
+                return;
+        m = &review->box->meta;
+        *ret = (hutch_box_info){.id = m->id,
+                                .workspace = m->workspace,
+                                .command = m->command,
+                                .created = m->created,
+                                .changes = review->changes.n};
+        for (size_t i = 0; i < review->changes.n; i++)
+                ret->bytes += review->changes.items[i].change->new_size;
+}
+
 int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err) {
+        if (!ret)
+                return api_null(err, __func__, "ret");
         _cleanup_(freep) char *root = NULL;
         hutch_review *review = calloc(1, sizeof(*review));
+        hutch_error local = {0};
         int r;
 
+        if (!err)
+                err = &local;
         if (!review)
                 return error_oom(err);
         r = layer_root(environ, &root, err);
         if (r >= 0)
-                r = id ? layer_open(root, id, &review->box, err)
+                r = id ? open_by_id(root, id, &review->box, err)
                        : layers_find_newest(root, workspace, &review->box, err);
+        if (r >= 0 && !id)
+                r = check_newest(root, review->box, err);
         /* A review works on one layer a folder. */
         if (r >= 0)
                 r = stack_squash(review->box, err);
-        /* A box whose folder is gone has nothing to show, but can be discarded by its name. */
+        /* A box whose directory is gone has nothing to show, but can be discarded by its name. */
         if (r >= 0) {
                 r = changes_read(review->box, &review->changes, err);
-                if (r == -ENOENT && id)
+                if ((r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ESTALE) && id) {
+                        review->lost = *err;
                         r = 0;
+                }
         }
         if (r < 0) {
                 error_stage(err, "review");
@@ -69,10 +170,14 @@ static void describe(const struct changes *all, const struct change *c, const ch
                               .note = c->note};
 }
 
-bool hutch_review_change(const hutch_review *review, size_t index, hutch_change *ret) {
-        if (index >= review->changes.n)
+bool hutch_review_get(const hutch_review *review, size_t index, hutch_change *ret, size_t size) {
+        hutch_change change;
+
+        if (!review || !ret || index >= review->changes.n)
                 return false;
-        describe(&review->changes, review->changes.items[index].change, review->changes.items[index].host_path, ret);
+        describe(&review->changes, review->changes.items[index].change, review->changes.items[index].host_path,
+                 &change);
+        api_write_struct(&change, sizeof(change), ret, size);
         return true;
 }
 
@@ -91,6 +196,12 @@ int review_diff_change(const hutch_review *review, size_t index, unsigned flags,
 
 int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret, size_t *ret_len,
                       hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        if (!ret_len)
+                return api_null(err, __func__, "ret_len");
         struct buf out = {0};
         int r;
 
@@ -107,6 +218,8 @@ int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, 
 }
 
 int hutch_quote_path(const char *path, char **ret) {
+        if (!path || !ret)
+                return -EINVAL;
         struct buf out = {0};
 
         review_put_path(&out, path);
@@ -115,6 +228,8 @@ int hutch_quote_path(const char *path, char **ret) {
 }
 
 bool hutch_review_chooses(const hutch_review *review, size_t index, const char *const *paths) {
+        if (!review)
+                return false;
         _cleanup_(choice_done) struct choice choice = {0};
         const struct changed *one;
 
@@ -125,6 +240,53 @@ bool hutch_review_chooses(const hutch_review *review, size_t index, const char *
         one = &review->changes.items[index];
         return choice_make(&review->changes, one->layer, paths, &choice, NULL) >= 0 &&
                choice_has(&choice, one->change->path);
+}
+
+static int refuse_lost(const hutch_review *review, struct hutch_error *err) {
+        if (err)
+                *err = review->lost;
+        return -ENOENT;
+}
+
+/* What the paths mean is looked up once for each layer, not for each change. */
+int hutch_review_select(const hutch_review *review, const char *const *paths, size_t **ret, size_t *ret_n,
+                        hutch_error *err) {
+        const struct changes *all;
+        struct choice *choices;
+        size_t *chosen, n = 0;
+        int r = 0;
+
+        if (!review)
+                return api_null(err, __func__, "review");
+        if (!ret || !ret_n)
+                return api_null(err, __func__, "ret");
+        if (review->lost.message[0])
+                return refuse_lost(review, err);
+        all = &review->changes;
+        choices = calloc(all->n_layers + 1, sizeof(*choices));
+        chosen = calloc(all->n + 1, sizeof(*chosen));
+        *ret = NULL;
+        *ret_n = 0;
+        if (!choices || !chosen) {
+                free(choices);
+                free(chosen);
+                return error_oom(err);
+        }
+        for (size_t i = 0; r >= 0 && i < all->n_layers; i++)
+                r = choice_make(all, i, paths, &choices[i], err);
+        for (size_t i = 0; r >= 0 && i < all->n; i++)
+                if (choice_has(&choices[all->items[i].layer], all->items[i].change->path))
+                        chosen[n++] = i;
+        for (size_t i = 0; i < all->n_layers; i++)
+                choice_done(&choices[i]);
+        free(choices);
+        if (r < 0) {
+                free(chosen);
+                return r;
+        }
+        *ret = chosen;
+        *ret_n = n;
+        return r;
 }
 
 struct telling {
@@ -155,7 +317,7 @@ static int sweep_if_empty(hutch_review *review, struct hutch_error *err) {
         int r = changes_read(review->box, &left, err);
 
         if (r >= 0 && left.n == 0)
-                r = layer_remove(review->box, err);
+                r = remove_reviewed(review, err);
         changes_done(&left);
         return r;
 }
@@ -167,6 +329,10 @@ static int check_borrowed(const hutch_review *review, struct hutch_error *err) {
 }
 
 int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         hutch_review *review;
         int r;
 
@@ -195,15 +361,21 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
                        void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                    const char *reason),
                        void *user, hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
         const struct changes *all = &review->changes;
         int r = check_borrowed(review, err);
 
+        if (r >= 0 && review->lost.message[0])
+                return refuse_lost(review, err);
         if (r >= 0)
                 r = choice_check(all, paths, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 struct telling telling = {.all = all, .layer = i, .see = see, .user = user};
-                const struct apply_options options = {
-                        .flags = flags & HUTCH_APPLY_FORCE ? REVIEW_FORCE : 0, .on_change = tell, .userdata = &telling};
+                const struct apply_options options = {.flags = (flags & HUTCH_APPLY_FORCE ? REVIEW_FORCE : 0) |
+                                                               (flags & HUTCH_APPLY_DRY_RUN ? REVIEW_DRY_RUN : 0),
+                                                      .on_change = tell,
+                                                      .userdata = &telling};
                 struct apply_result result;
                 _cleanup_(choice_done) struct choice choice = {0};
 
@@ -212,17 +384,19 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
                         r = review_apply(&all->layers[i].pair, all->layers[i].folder, &all->layers[i].list,
                                          choice.all ? NULL : choice.paths, &options, &result, err);
         }
-        return r < 0 ? r : sweep_if_empty(review, err);
+        return r < 0 || flags & HUTCH_APPLY_DRY_RUN ? r : sweep_if_empty(review, err);
 }
 
 int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
         const struct changes *all = &review->changes;
         int r = check_borrowed(review, err);
 
         if (r >= 0)
                 r = choice_check(all, paths, err);
         if (r >= 0 && !paths)
-                return layer_remove(review->box, err);
+                return remove_reviewed(review, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 _cleanup_(choice_done) struct choice choice = {0};
 
@@ -235,6 +409,8 @@ int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_e
 }
 
 int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user, hutch_error *err) {
+        if (!see)
+                return api_null(err, __func__, "see");
         _cleanup_(strv_freep) char **ids = NULL;
         _cleanup_(freep) char *root = NULL;
         int r;

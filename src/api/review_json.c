@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 
 #include "../base/text.h"
-#include "json.h"
+#include "../base/json.h"
 #include "reviewed.h"
+#include "api.h"
 
 static json_t *mode_json(uint32_t mode) {
         char text[16];
@@ -50,15 +51,19 @@ static int change_json(const hutch_review *review, size_t index, json_t **ret, s
 }
 
 int hutch_review_to_json(const hutch_review *review, const char *const *paths, char **ret, hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        _cleanup_(freep) size_t *chosen = NULL;
         json_t *all = json_array();
-        int r = 0;
+        size_t n = 0;
+        int r = hutch_review_select(review, paths, &chosen, &n, err);
 
-        for (size_t i = 0; r >= 0 && i < review->changes.n; i++) {
+        for (size_t i = 0; r >= 0 && i < n; i++) {
                 json_t *one = NULL;
 
-                if (!hutch_review_chooses(review, i, paths))
-                        continue;
-                r = change_json(review, i, &one, err);
+                r = change_json(review, chosen[i], &one, err);
                 if (r >= 0 && json_array_append_new(all, one) < 0)
                         r = error_oom(err);
         }

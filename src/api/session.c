@@ -8,9 +8,10 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
-#include "../session/shell.h"
-#include "changes.h"
-#include "named.h"
+#include "../session/dialect.h"
+#include "../box/changes.h"
+#include "../box/named.h"
+#include "api.h"
 
 extern char **environ;
 
@@ -48,13 +49,14 @@ static int make_empty_folders(const struct plan *plan, struct hutch_error *err) 
 
 /* The plan with the layers that the box has now. */
 static int prepare(hutch_box *box, struct hutch_error *err) {
+        _cleanup_(plan_freep) struct plan *plan = NULL;
         int r;
 
         plan_free(take_ptr(box->plan));
-        if (plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
+        if (plan_decode(box->planned.data, box->planned.len, &plan) < 0)
                 return error_oom(err);
-        r = make_empty_folders(box->plan, err);
-        return r < 0 ? r : layers_prepare(box, box->plan, err);
+        r = make_empty_folders(plan, err);
+        return r < 0 ? r : layers_prepare(box, plan, &box->plan, err);
 }
 
 /* From now on the session lives by itself, and others find it. */
@@ -103,13 +105,13 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
 
         if (r >= 0)
                 r = plan_session(box, err);
-        if (r >= 0 && realpath(box->policy->workspace_dir ? box->policy->workspace_dir : box->policy->base_dir, real)) {
+        if (r >= 0 && realpath(policy_dir(box->policy), real)) {
                 box->workspace = strdup(real);
                 r = box->workspace ? 0 : error_oom(err);
         }
         if (r >= 0)
                 r = prepare(box, err);
-        if (r < 0 && box->plan && box_does_without_system(box, err)) {
+        if (r < 0 && box_does_without_system(box, err)) {
                 box->planned.len = 0;
                 r = plan_session(box, err);
                 if (r >= 0)
@@ -139,35 +141,31 @@ static void stop(hutch_box *box) {
 
 /* A named session stays, with its warden and its layers. */
 void session_box_close(hutch_box *box) {
-        if (!box->session)
+        if (!box_is_session(box))
                 return;
         if (!box->name)
                 stop(box);
         client_line_close(&box->line);
         closep(&box->session_socket);
-        if (box->attached)
+        if (box->kind == BOX_ATTACHED)
                 closep(&box->warden);
         if (box->name)
                 layers_free(box);
 }
 
 int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
-        hutch_box *box = calloc(1, sizeof(*box));
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        hutch_box *box;
         struct named n = {.fd = -1};
         int r;
 
-        if (!box)
-                return error_oom(err);
-        *box = (hutch_box){.skeleton = -1,
-                           .warden = -1,
-                           .line = CLIENT_LINE_NONE,
-                           .session_socket = -1,
-                           .session = true,
-                           .attached = true};
+        r = box_new(BOX_ATTACHED, &box, err);
+        if (r < 0)
+                return r;
         box->session_id = 1; /* its warden has this one only */
-        pthread_mutex_init(&box->queue, NULL);
-        pthread_mutex_init(&box->lock, NULL);
-        pthread_cond_init(&box->left, NULL);
         box->name = strdup(name);
         r = box->name ? named_connect(name, &n, &box->warden, &box->planned, err) : error_oom(err);
         box->workspace = take_ptr(n.workspace);
@@ -193,7 +191,7 @@ static int make_text(const struct hutch_request *request, struct buf *ret, struc
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "no command to run");
         if (request->cwd) {
                 buf_puts(ret, "cd -- ");
-                shell_put_quoted(ret, request->cwd, strlen(request->cwd));
+                dialect_put_quoted(ret, request->cwd, strlen(request->cwd));
                 buf_puts(ret, " || return 1; ");
         }
         if (request->command)
@@ -201,7 +199,7 @@ static int make_text(const struct hutch_request *request, struct buf *ret, struc
         for (size_t i = 0; request->argv && request->argv[i]; i++) {
                 if (i > 0)
                         buf_puts(ret, " ");
-                shell_put_quoted(ret, request->argv[i], strlen(request->argv[i]));
+                dialect_put_quoted(ret, request->argv[i], strlen(request->argv[i]));
         }
         return ret->oom ? error_oom(err) : 0;
 }
@@ -212,7 +210,7 @@ static bool is_name(const char *text, size_t len) {
 }
 
 /* NAME=VALUE, or NAME for the caller's own value. */
-static int put_env(const hutch_box *box, const struct hutch_request *request, struct buf *ret, char ***notices,
+static int put_env(const hutch_box *box, const struct hutch_request *request, struct buf *ret, struct events *events,
                    struct hutch_error *err) {
         for (const char *const *e = request->env; e && *e; e++) {
                 size_t name = strcspn(*e, "=");
@@ -224,11 +222,20 @@ static int put_env(const hutch_box *box, const struct hutch_request *request, st
                                          "a shell has no variable '%.*s': letters, digits and '_' can name one",
                                          (int) name, *e);
                 if ((*e)[name] == '=') {
+                        _cleanup_(freep) char *word = strndup(*e, name);
+
+                        if (!word)
+                                return error_oom(err);
+                        if (plan_blocks(box->plan, word)) {
+                                if (plan_note_blocked(word, events) < 0)
+                                        return error_oom(err);
+                                continue;
+                        }
                         buf_put(ret, *e, strlen(*e) + 1);
                         continue;
                 }
                 value = strv_find_assignment(environ, *e);
-                may = plan_may_pass(box->plan, *e, notices);
+                may = plan_may_pass(box->plan, *e, events);
                 if (may < 0)
                         return error_oom(err);
                 if (may && value) {
@@ -239,20 +246,25 @@ static int put_env(const hutch_box *box, const struct hutch_request *request, st
         return ret->oom ? error_oom(err) : 0;
 }
 
-int session_box_run(hutch_box *box, const struct hutch_request *request, struct buf output[3], struct outcome *ret,
-                    struct hutch_error *err) {
+int session_box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct buf output[3],
+                    struct outcome *ret, struct hutch_error *err) {
         _cleanup_(buf_done) struct buf text = {0}, env = {0};
-        _cleanup_(strv_freep) char **notices = NULL;
+        _cleanup_(events_done) struct events events = {0};
         struct client_command command = {.timeout_ms = request->timeout_ms,
                                          .output_cap = request->output_cap,
-                                         .run = {.see = request->on_output, .see_user = request->user}};
+                                         .run = {.see = request->on_output,
+                                                 .see_user = request->user,
+                                                 .event = report_event,
+                                                 .event_user = report}};
         int r;
 
         r = make_text(request, &text, err);
         if (r >= 0)
-                r = put_env(box, request, &env, &notices, err);
+                r = put_env(box, request, &env, &events, err);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < events.n; i++)
+                report_event(report, events.items[i]);
         if (!box->room)
                 box->room = malloc(WARDEN_MESSAGE_MOST);
         command.run.room = box->room;
@@ -266,8 +278,6 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
                 r = box_wait(box, &box->line, &command.run, ret, err);
         if (r < 0)
                 client_line_close(&box->line); /* whatever else comes over it belongs to no run */
-        for (char **notice = notices; r >= 0 && notice && *notice; notice++)
-                outcome_note(ret, *notice);
         return r;
 }
 
@@ -275,7 +285,7 @@ int session_box_track(hutch_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         struct hutch_error untold;
 
-        if (!box->attached)
+        if (box->kind != BOX_ATTACHED)
                 return box->layers ? layers_remember(box, err) : 0;
         if (box->box_id && layer_root(environ, &root, &untold) >= 0 &&
             layer_look(root, box->box_id, &box->layers) >= 0 && layers_remember(box, &untold) < 0)
@@ -284,7 +294,7 @@ int session_box_track(hutch_box *box, struct hutch_error *err) {
 }
 
 int session_box_tracked(hutch_box *box, struct tracked *tracked, int r) {
-        if (!box->attached)
+        if (box->kind != BOX_ATTACHED)
                 return r;
         layers_free(box);
         if (r < 0) {
@@ -300,13 +310,13 @@ int session_box_tracked(hutch_box *box, struct tracked *tracked, int r) {
 /* ---- reset ---- */
 
 /* The session's own warden ends with it; what it held is free then. */
-static void end_named(hutch_box *box) {
+static void end_named(int warden, uint32_t session) {
         char rest[8];
 
-        warden_client_end(box->warden, box->session_id);
-        while (read(box->warden, rest, sizeof(rest)) > 0)
+        warden_client_end(warden, session);
+        while (read(warden, rest, sizeof(rest)) > 0)
                 ;
-        closep(&box->warden);
+        close(warden);
 }
 
 static int drop_layers(const char *box_id, struct layer_box **layers, struct hutch_error *err) {
@@ -328,7 +338,7 @@ static int drop_layers(const char *box_id, struct layer_box **layers, struct hut
 static int leave_named(hutch_box *box, struct hutch_error *err) {
         int r = 0;
 
-        end_named(box);
+        end_named(take_fd(&box->warden), box->session_id);
         client_line_close(&box->line);
         closep(&box->session_socket);
         if (box->own_context || !box->context) {
@@ -337,14 +347,16 @@ static int leave_named(hutch_box *box, struct hutch_error *err) {
                 r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
                 box->own_context = r >= 0;
         }
-        box->attached = false;
+        box->kind = BOX_SESSION;
         return r;
 }
 
 int hutch_box_reset(hutch_box *box, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
         int r = 0;
 
-        if (!box->session)
+        if (!box_is_session(box))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
         box_enter(box);
         pthread_mutex_lock(&box->queue);
@@ -397,16 +409,20 @@ int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, 
         return warden_client_hold(box->warden, box->session_id, ret, ret_socket, err);
 }
 
-const char *const *hutch_box_notices(const hutch_box *box) {
-        return box->plan ? (const char *const *) box->plan->notices : NULL;
+const hutch_event *const *hutch_box_notices(const hutch_box *box) {
+        if (!box)
+                return NULL;
+        return box->plan ? (const hutch_event *const *) box->plan->events.items : NULL;
 }
 
 #define JOBS_GRACE_MS 1000
 
 int hutch_box_end_jobs(hutch_box *box, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
         int r = 0;
 
-        if (!box->session)
+        if (!box_is_session(box))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: it has no background jobs");
         pthread_mutex_lock(&box->queue);
         for (unsigned ms = 0; r >= 0; ms += 10) {
@@ -426,16 +442,11 @@ int hutch_box_end_jobs(hutch_box *box, hutch_error *err) {
 /* Another session with these files and this state. */
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
                      struct hutch_error *err) {
-        hutch_box *twin = calloc(1, sizeof(*twin));
-        int r = 0;
+        hutch_box *twin;
+        int r = box_new(BOX_SESSION, &twin, err);
 
-        if (!twin)
-                return error_oom(err);
-        *twin = (hutch_box){
-                .skeleton = -1, .warden = -1, .line = CLIENT_LINE_NONE, .session_socket = -1, .session = true};
-        pthread_mutex_init(&twin->queue, NULL);
-        pthread_mutex_init(&twin->lock, NULL);
-        pthread_cond_init(&twin->left, NULL);
+        if (r < 0)
+                return r;
         twin->layers = layers;
         twin->keep_changes = box->keep_changes;
         twin->shell = strdup(box->shell ? box->shell : "");
@@ -462,9 +473,13 @@ int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state
 }
 
 int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!name)
+                return api_null(err, __func__, "name");
         int r;
 
-        if (!box->session || box->name)
+        if (!box_is_session(box) || box->name)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "only a session without a name can be given one");
         if (!box->own_context)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "a session that shares a context cannot be named");
@@ -489,9 +504,7 @@ static int settle_layers(const char *id, bool discard, char **ret_box_id, struct
         if (r >= 0)
                 r = layer_open(root, id, &layers, err);
         if (r >= 0)
-                r = changes_read(layers, &changes, err);
-        if (r >= 0)
-                r = changes_record_base(&changes, err);
+                r = changes_record(layers, &changes, err);
         if (r >= 0 && (discard || changes.n == 0))
                 r = layer_remove(layers, err);
         else if (r >= 0 && ret_box_id)
@@ -501,19 +514,22 @@ static int settle_layers(const char *id, bool discard, char **ret_box_id, struct
 }
 
 int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err) {
+        if (!name)
+                return api_null(err, __func__, "name");
         _cleanup_(named_done) struct named n = {.fd = -1};
-        hutch_box box = {.session_id = 1};
-        int r = named_connect(name, &n, &box.warden, NULL, err);
+        int warden, r = named_connect(name, &n, &warden, NULL, err);
 
         if (r < 0)
                 return r;
         if (ret_box_id)
                 *ret_box_id = NULL;
-        end_named(&box);
+        end_named(warden, 1);
         return n.box_id ? settle_layers(n.box_id, discard, ret_box_id, err) : 0;
 }
 
 int hutch_sessions(void (*see)(void *user, const hutch_session_info *info), void *user, hutch_error *err) {
+        if (!see)
+                return api_null(err, __func__, "see");
         _cleanup_(strv_freep) char **names = NULL;
         int r = named_list(&names, err);
 

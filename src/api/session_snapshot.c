@@ -4,7 +4,7 @@
 
 #include "../base/io.h"
 #include "../layer/snapshot.h"
-#include "../session/shell.h"
+#include "../session/dialect.h"
 #include "api.h"
 
 extern char **environ;
@@ -32,7 +32,7 @@ static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const stru
                      struct hutch_error *err) {
         _cleanup_(buf_done) struct buf text = {0};
 
-        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
+        dialect_put_without(&text, known->state, known->state_len, box->plan->env_block);
         return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
 }
 
@@ -121,7 +121,7 @@ int session_box_copy(hutch_box *box, const char *root, struct client_state *know
         _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
         _cleanup_(layer_freep) struct layer_box *looked = NULL;
         struct held held = {.socket = -1};
-        struct review_copied cost = {.still = is_still_held, .user = &held};
+        struct tree_copied cost = {.still = is_still_held, .user = &held};
         int r = session_box_hold(box, known, &held.socket, err);
 
         if (r >= 0)
@@ -182,7 +182,7 @@ static int export_layers(hutch_box *box, const struct client_state *known, const
         hutch_review *review;
         int r;
 
-        shell_put_without(&text, known->state, known->state_len, box->plan->env_block);
+        dialect_put_without(&text, known->state, known->state_len, box->plan->env_block);
         fd = openat(box->layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         r = !id || text.oom ? -ENOMEM : fd < 0 ? -errno : write_all(fd, text.data, text.len);
         if (r < 0)
@@ -199,6 +199,10 @@ static int export_layers(hutch_box *box, const struct client_state *known, const
 }
 
 int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!file)
+                return api_null(err, __func__, "file");
         _cleanup_(client_state_done) struct client_state known = {0};
         hutch_box *box;
         int r = hutch_box_attach(name, &box, err);

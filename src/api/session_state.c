@@ -85,6 +85,10 @@ static json_t *late_json(const char *data, size_t len) {
 }
 
 int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         /* The box may have put something else in the function's place. */
         const hutch_request request = {.struct_size = sizeof(request),
                                        .command = "__hutch_state",
@@ -92,11 +96,11 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
                                        .timeout_ms = STATE_MOST_MS,
                                        .output_cap = STATE_MOST};
         _cleanup_(client_state_done) struct client_state known = {0};
-        hutch_result *result;
+        hutch_result *result = NULL;
         json_t *root;
         int r;
 
-        if (!box->session)
+        if (!box_is_session(box))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: it has no state");
         r = hutch_box_run(box, &request, &result, err);
         if (r < 0) {

@@ -20,6 +20,8 @@ void hutch_snapshot_free(hutch_snapshot *snapshot) {
 }
 
 const char *hutch_snapshot_id(const hutch_snapshot *snapshot) {
+        if (!snapshot)
+                return NULL;
         return snapshot->layers->meta.id;
 }
 
@@ -39,7 +41,7 @@ static int wrap(struct layer_snapshot *layers, hutch_snapshot **ret, struct hutc
 static int need_layers(hutch_box *box, struct hutch_error *err) {
         static const char *const nothing[] = {"true", NULL};
         const struct hutch_request request = {.argv = nothing};
-        _cleanup_(plan_freep) struct plan *plan = NULL;
+        _cleanup_(plan_freep) struct plan *plan = NULL, *made = NULL;
         int r;
 
         if (box->layers)
@@ -48,7 +50,7 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         if (r < 0)
                 return r;
         if (plan->n_layers > 0 && !plan->ephemeral)
-                r = layers_prepare(box, plan, err);
+                r = layers_prepare(box, plan, &made, err);
         if (r < 0 || box->layers)
                 return r;
         return error_set(err, HUTCH_E_USAGE, EINVAL,
@@ -56,11 +58,15 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
 }
 
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         struct layer_snapshot *layers = NULL;
         int r;
 
         pthread_mutex_lock(&box->queue);
-        if (box->session)
+        if (box_is_session(box))
                 r = session_box_snapshot(box, &layers, err);
         else {
                 r = need_layers(box, err);
@@ -76,12 +82,16 @@ int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {
 }
 
 int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!snapshot)
+                return api_null(err, __func__, "snapshot");
         _cleanup_(freep) char *root = NULL;
         int r;
 
         pthread_mutex_lock(&box->queue);
         r = layer_root(environ, &root, err);
-        if (r >= 0 && box->session)
+        if (r >= 0 && box_is_session(box))
                 r = session_box_restore(box, snapshot->layers, err);
         else if (r >= 0)
                 r = box->layers ? snapshot_restore(box->layers, snapshot->layers, err)
@@ -93,15 +103,19 @@ int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_erro
 }
 
 int hutch_box_snapshot_copy(hutch_box *box, hutch_snapshot **ret, uint64_t *ret_bytes, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         _cleanup_(client_state_done) struct client_state known = {0};
         _cleanup_(freep) char *root = NULL;
         struct layer_snapshot *layers = NULL;
-        struct review_copied cost = {0};
+        struct tree_copied cost = {0};
         int r;
 
         pthread_mutex_lock(&box->queue);
         r = layer_root(environ, &root, err);
-        if (r >= 0 && box->session)
+        if (r >= 0 && box_is_session(box))
                 r = session_box_copy(box, root, &known, &layers, &cost.bytes, err);
         else if (r >= 0) {
                 r = need_layers(box, err);
@@ -127,11 +141,15 @@ static int open_twin(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
 }
 
 int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         hutch_box *twin = NULL;
         int r;
 
         pthread_mutex_lock(&box->queue);
-        if (box->session)
+        if (box_is_session(box))
                 r = session_box_fork(box, &twin, err);
         else {
                 r = open_twin(box, &twin, err);
@@ -149,12 +167,16 @@ int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *err) {
 }
 
 int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *ret_bytes, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         _cleanup_(freep) char *root = NULL;
         hutch_box *twin = NULL;
         uint64_t bytes = 0;
         int r;
 
-        if (!box->session)
+        if (!box_is_session(box))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: nothing runs in it");
         pthread_mutex_lock(&box->queue);
         r = layer_root(environ, &root, err);
@@ -172,6 +194,8 @@ int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *ret_bytes, hu
 }
 
 char *hutch_box_id(hutch_box *box) {
+        if (!box)
+                return NULL;
         char *id;
 
         pthread_mutex_lock(&box->queue);
@@ -181,6 +205,10 @@ char *hutch_box_id(hutch_box *box) {
 }
 
 int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **ret, hutch_error *err) {
+        if (!id)
+                return api_null(err, __func__, "id");
+        if (!ret)
+                return api_null(err, __func__, "ret");
         struct layer_snapshot *layers = NULL;
         _cleanup_(freep) char *root = NULL;
         char real[PATH_MAX];
@@ -196,14 +224,20 @@ int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **
 }
 
 int hutch_snapshot_set_name(hutch_snapshot *snapshot, const char *name, hutch_error *err) {
+        if (!snapshot)
+                return api_null(err, __func__, "snapshot");
         return snapshot_set_name(snapshot->layers, name, err);
 }
 
 int hutch_snapshot_remove(hutch_snapshot *snapshot, hutch_error *err) {
+        if (!snapshot)
+                return api_null(err, __func__, "snapshot");
         return snapshot_remove(snapshot->layers, err);
 }
 
 int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_info *info), void *user, hutch_error *err) {
+        if (!see)
+                return api_null(err, __func__, "see");
         _cleanup_(strv_freep) char **ids = NULL;
         _cleanup_(freep) char *root = NULL;
         int r;

@@ -1,20 +1,52 @@
-/* Backends: the ways in which a plan becomes a process. A table tried in order; each row says whether this host can
- * have it and what it can enforce. */
+/* Backends: the ways in which a plan becomes a process.
+ *
+ * A backend is a row of this table and a file of its own: whether this host has it, what it can enforce, and how a plan
+ * is launched by it. Everything else (init, supervision, sessions, the report) asks for traits (plan.h), never for a
+ * name. The names exist in these rows only. */
 #pragma once
 
 #include "../plan/plan.h"
 
+/* How a plan is launched. Either hutch clones itself with clone_flags and the copy is init; or argv is a program that
+ * builds the walls and runs init, by exec, inside of them. */
+struct launch_spec {
+        unsigned long clone_flags;
+        char **argv, **env; /* argv NULL: a fork */
+        char **kill;        /* a command that ends what argv started, should init not answer; NULL: a signal to argv's
+                               process is enough */
+};
+
+void launch_spec_done(struct launch_spec *spec);
+
+/* How init, started by exec, finds its way back to the warden. */
+struct init_place {
+        const char *program; /* hutch-init on the host, static */
+        const char *socket;  /* the warden's listening socket on the host, in a directory of its own */
+};
+
 struct backend {
-        const char *name;
-        bool isolated;
+        const char *name, *alias; /* alias: another name that is accepted, or NULL */
+        bool automatic;           /* `auto` may take it */
+        unsigned traits;
         /* 0, or -errno with the reason and the remedy. */
         int (*check)(const struct host_facts *facts, struct hutch_error *err);
         void (*offer)(const struct hutch_policy *policy, const struct host_facts *facts, struct offers *ret);
+        int (*compile)(const struct plan *plan, const struct init_place *place, struct launch_spec *ret,
+                       struct hutch_error *err);
 };
 
-extern const struct backend backend_namespace, backend_none;
+extern const struct backend backend_namespace, backend_landlock, backend_none;
 
-/* The backend that the policy names, or for "auto" the first with walls that this host can have. Never `none` unless
- * named. */
-int backend_choose(const char *name, const struct host_facts *facts, const struct backend **ret,
-                   struct hutch_error *err);
+/* Ends with NULL. */
+extern const struct backend *const backend_rows[];
+
+/* The backend of that name; for "auto" (or "restricted") the first that `auto` may take and this host has. Never `none`
+ * unless it is named. */
+int backend_choose(const struct backend *const *rows, const char *name, const struct host_facts *facts,
+                   const struct backend **ret, struct hutch_error *err);
+
+/* Whether the name is one that backend_choose() knows, on whichever host. */
+int backend_check_name(const char *name, struct hutch_error *err);
+
+/* By the name in a plan; NULL if there is none. */
+const struct backend *backend_of(const char *name);

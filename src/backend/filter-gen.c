@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <linux/sched.h>
@@ -93,8 +94,9 @@ static const int missing[] = {
 static const uint64_t namespace_flags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                            CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 
-/* Terminal calls that type for the person in front of it. The kernel looks at the lower 32 bits of the request only. */
-static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX};
+/* Terminal calls that type for the person in front of it, and the one that loads a line discipline's module. The kernel
+ * looks at the lower 32 bits of the request only. */
+static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
 
 /* Leases: whoever opens a file or changes a folder that somebody holds one of waits for it, up to 45 seconds; in a
  * shared folder that is a program of the host's, or hutch itself. */
@@ -166,11 +168,15 @@ static const struct {
         {SCMP_SYS(mknodat), -1, 2},   {SCMP_SYS(open), 1, 2},    {SCMP_SYS(openat), 2, 3},
 };
 
-static int add_mode_rules(scmp_filter_ctx ctx) {
+static bool is_notified(int call);
+
+static int add_mode_rules(scmp_filter_ctx ctx, bool landlock) {
         static const uint64_t bits[] = {S_ISUID, S_ISGID}, makes[] = {O_CREAT, O_TMPFILE & ~O_DIRECTORY};
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(mode_calls); i++)
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(mode_calls); i++) {
+                if (landlock && is_notified(mode_calls[i].call))
+                        continue;
                 for (size_t b = 0; r >= 0 && b < ARRAY_SIZE(bits); b++) {
                         struct scmp_arg_cmp mode =
                                 SCMP_CMP64(mode_calls[i].mode_arg, SCMP_CMP_MASKED_EQ, bits[b], bits[b]);
@@ -185,6 +191,7 @@ static int add_mode_rules(scmp_filter_ctx ctx) {
                                 r = seccomp_rule_add_array(ctx, SCMP_ACT_ERRNO(EPERM), mode_calls[i].call, 2, both);
                         }
                 }
+        }
         return r;
 }
 
@@ -217,7 +224,141 @@ static int add_init_rules(scmp_filter_ctx ctx) {
         return r;
 }
 
-static int add_rules(scmp_filter_ctx ctx, bool nested) {
+/* ---- the landlock backend ---- */
+
+/* Calls that change attributes of a file, which Landlock does not know: init performs them (init/notify.c). */
+static const int notified[] = {
+        SCMP_SYS(chmod),       SCMP_SYS(fchmod),       SCMP_SYS(fchmodat),     452 /* fchmodat2 */, SCMP_SYS(chown),
+        SCMP_SYS(lchown),      SCMP_SYS(fchown),       SCMP_SYS(fchownat),     SCMP_SYS(utime),     SCMP_SYS(utimes),
+        SCMP_SYS(futimesat),   SCMP_SYS(utimensat),    SCMP_SYS(setxattr),     SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr),
+        SCMP_SYS(removexattr), SCMP_SYS(lremovexattr), SCMP_SYS(fremovexattr),
+};
+
+/* And signals, where Landlock does not scope them (below ABI 6). */
+static const int notified_signals[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill)};
+static const int refused_signals[] = {SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
+
+/* IPC that knows no paths, and newer calls for what is notified. */
+static const int refused_by_landlock[] = {
+        SCMP_SYS(shmget), SCMP_SYS(shmat),   SCMP_SYS(shmctl),    SCMP_SYS(shmdt),      SCMP_SYS(msgget),
+        SCMP_SYS(msgsnd), SCMP_SYS(msgrcv),  SCMP_SYS(msgctl),    SCMP_SYS(semget),     SCMP_SYS(semop),
+        SCMP_SYS(semctl), SCMP_SYS(mq_open), SCMP_SYS(mq_unlink), SCMP_SYS(semtimedop), SCMP_SYS(name_to_handle_at),
+};
+static const int missing_in_landlock[] = {463 /* setxattrat */, 466 /* removexattrat */, 469 /* file_setattr */};
+
+/* Attributes that an ioctl on a file opened for reading changes: flags, project, version, verity, encryption. */
+static const uint64_t file_calls[] = {0x40086602, 0x40046602, 0x401c5820, 0x40087602,
+                                      0x40047602, 0x40806685, 0x800c6613, 0x41009432};
+
+/* Of other processes: only oneself, which is 0. */
+static const struct {
+        int call;
+        unsigned arg;
+} self_calls[] = {
+        {SCMP_SYS(prlimit64), 0},     {SCMP_SYS(sched_setscheduler), 0}, {SCMP_SYS(sched_setparam), 0},
+        {SCMP_SYS(sched_setattr), 0}, {SCMP_SYS(sched_setaffinity), 0},  {SCMP_SYS(setpriority), 1},
+        {SCMP_SYS(ioprio_set), 1},    {SCMP_SYS(migrate_pages), 0},      {SCMP_SYS(move_pages), 0},
+};
+
+static bool is_notified(int call) {
+        for (size_t i = 0; i < ARRAY_SIZE(notified); i++)
+                if (notified[i] == call)
+                        return true;
+        return false;
+}
+
+static int add_notified(scmp_filter_ctx ctx, const int *calls, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                int r = seccomp_rule_add(ctx, SCMP_ACT_NOTIFY, calls[i], 0);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* No UNIX socket, so that no service of the host can be reached; with a closed network no socket at all. Pairs of
+ * stream sockets lead to no one else; a datagram socket of a pair takes any address. */
+static int add_landlock_sockets(scmp_filter_ctx ctx, bool open) {
+        const uint32_t no = SCMP_ACT_ERRNO(EACCES);
+        static const uint32_t kinds[] = {SOCK_DGRAM, SOCK_RAW};
+        int r;
+
+        if (!open)
+                r = seccomp_rule_add(ctx, no, SCMP_SYS(socket), 0);
+        else {
+                r = add_socket_rules(ctx, SCMP_SYS(socket));
+                if (r >= 0)
+                        r = seccomp_rule_add(ctx, no, SCMP_SYS(socket), 1,
+                                             SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, UINT32_MAX, AF_UNIX));
+        }
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(kinds); i++)
+                r = seccomp_rule_add(ctx, no, SCMP_SYS(socketpair), 1,
+                                     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, 0xf, kinds[i]));
+        return r;
+}
+
+/* Below ABI 3 a file that may only be read can still be cut. Access mode 3 asks for neither right. */
+static int add_truncate_rules(scmp_filter_ctx ctx) {
+        static const struct {
+                int call;
+                unsigned flags_arg;
+        } opens[] = {{SCMP_SYS(open), 1}, {SCMP_SYS(openat), 2}};
+        static const uint64_t modes[] = {O_RDONLY, O_ACCMODE};
+        int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(truncate), 0);
+
+        for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
+                for (size_t m = 0; r >= 0 && m < ARRAY_SIZE(modes); m++)
+                        r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), opens[i].call, 1,
+                                             SCMP_CMP64(opens[i].flags_arg, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_TRUNC,
+                                                        O_TRUNC | modes[m]));
+        return r;
+}
+
+/* Below ABI 6 nothing scopes signals: kill() is notified, other ways are closed. */
+static int add_signal_rules(scmp_filter_ctx ctx) {
+        static const uint64_t owners[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG};
+        static const uint64_t requests[] = {FIOSETOWN, SIOCSPGRP};
+        int r = add_notified(ctx, notified_signals, ARRAY_SIZE(notified_signals));
+
+        if (r >= 0)
+                r = add_refused(ctx, refused_signals, ARRAY_SIZE(refused_signals), EPERM);
+        if (r >= 0) /* programs fall back to kill() */
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(pidfd_send_signal), 0);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(owners); i++)
+                r = add_masked(ctx, SCMP_SYS(fcntl), 1, UINT32_MAX, owners[i]);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(requests); i++)
+                r = add_masked(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, requests[i]);
+        return r;
+}
+
+static int add_landlock_rules(scmp_filter_ctx ctx, int abi) {
+        int r = add_notified(ctx, notified, ARRAY_SIZE(notified));
+
+        if (r >= 0)
+                r = add_refused(ctx, refused_by_landlock, ARRAY_SIZE(refused_by_landlock), EPERM);
+        if (r >= 0)
+                r = add_refused(ctx, missing_in_landlock, ARRAY_SIZE(missing_in_landlock), ENOSYS);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(file_calls); i++)
+                r = add_masked(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, file_calls[i]);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(self_calls); i++)
+                for (unsigned bit = 0; r >= 0 && bit < 32; bit++)
+                        r = add_masked(ctx, self_calls[i].call, self_calls[i].arg, 1ull << bit, 1ull << bit);
+        if (r >= 0) /* every process of the user */
+                r = add_masked(ctx, SCMP_SYS(setpriority), 0, UINT32_MAX, PRIO_USER);
+        if (r >= 0)
+                r = add_masked(ctx, SCMP_SYS(ioprio_set), 0, UINT32_MAX, 3 /* IOPRIO_WHO_USER */);
+        if (r >= 0 && abi < 3)
+                r = add_truncate_rules(ctx);
+        if (r >= 0 && abi < 6)
+                r = add_signal_rules(ctx);
+        return r;
+}
+
+enum kind { CLOSED, NESTED, LANDLOCK, LANDLOCK_OPEN };
+
+static int add_rules(scmp_filter_ctx ctx, enum kind kind, int abi) {
+        bool nested = kind == NESTED, landlock = kind == LANDLOCK || kind == LANDLOCK_OPEN;
         int r;
 
         r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
@@ -237,13 +378,14 @@ static int add_rules(scmp_filter_ctx ctx, bool nested) {
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(leases); i++)
                 r = add_masked(ctx, SCMP_SYS(fcntl), 1, UINT32_MAX, leases[i]);
         if (r >= 0)
-                r = add_socket_rules(ctx, SCMP_SYS(socket));
+                r = landlock ? add_landlock_sockets(ctx, kind == LANDLOCK_OPEN)
+                             : add_socket_rules(ctx, SCMP_SYS(socket));
         if (r >= 0)
                 r = add_socket_rules(ctx, SCMP_SYS(socketpair));
         if (r >= 0)
-                r = add_mode_rules(ctx);
+                r = add_mode_rules(ctx, landlock);
         if (r >= 0)
-                r = add_init_rules(ctx);
+                r = landlock ? add_landlock_rules(ctx, abi) : add_init_rules(ctx);
         /* A socket's upper protocols (tls, smc, espintcp) are modules that load themselves. */
         if (r >= 0)
                 r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
@@ -258,7 +400,7 @@ static void put(const struct sock_filter *code, size_t n) {
 }
 
 /* The check for unknown numbers, then what libseccomp made. */
-static int put_program(const char *name, bool nested) {
+static int put_program(const char *name, enum kind kind, int abi) {
         const struct sock_filter prologue[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* seccomp_data.nr */),
                 BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST_KNOWN_CALL, 0, 1),
@@ -269,7 +411,7 @@ static int put_program(const char *name, bool nested) {
         int fd = memfd_create("filter", MFD_CLOEXEC);
         ssize_t n;
 
-        if (!ctx || fd < 0 || add_rules(ctx, nested) < 0 || seccomp_export_bpf(ctx, fd) < 0)
+        if (!ctx || fd < 0 || add_rules(ctx, kind, abi) < 0 || seccomp_export_bpf(ctx, fd) < 0)
                 return -1;
         n = pread(fd, code, sizeof(code), 0);
         if (n <= 0 || n % (ssize_t) sizeof(code[0]) != 0)
@@ -284,7 +426,12 @@ static int put_program(const char *name, bool nested) {
 }
 
 int main(void) {
-        if (put_program("program_closed", false) < 0 || put_program("program_nested", true) < 0) {
+        seccomp_api_set(5); /* notifications, whatever the kernel that this is built on */
+        if (put_program("program_closed", CLOSED, 0) < 0 || put_program("program_nested", NESTED, 0) < 0 ||
+            put_program("program_landlock_1", LANDLOCK, 1) < 0 || put_program("program_landlock_3", LANDLOCK, 3) < 0 ||
+            put_program("program_landlock_6", LANDLOCK, 6) < 0 || put_program("program_open_1", LANDLOCK_OPEN, 1) < 0 ||
+            put_program("program_open_3", LANDLOCK_OPEN, 3) < 0 ||
+            put_program("program_open_6", LANDLOCK_OPEN, 6) < 0) {
                 fputs("filter-gen: libseccomp could not compile the table\n", stderr);
                 return 1;
         }

@@ -3,9 +3,21 @@
 
 #include "filter_program.h"
 
-static const struct filter closed = {program_closed, ARRAY_SIZE(program_closed)};
-static const struct filter nested = {program_nested, ARRAY_SIZE(program_nested)};
+#define FILTER(program)                                                                                                \
+        { program, ARRAY_SIZE(program) }
+
+static const struct filter closed = FILTER(program_closed), nested = FILTER(program_nested);
+
+/* By what Landlock lacks: cutting files (3), scoping signals (6). */
+static const struct filter landlock[2][3] = {
+        {FILTER(program_landlock_1), FILTER(program_landlock_3), FILTER(program_landlock_6)},
+        {FILTER(program_open_1), FILTER(program_open_3), FILTER(program_open_6)},
+};
 
 const struct filter *filter_for(bool allow_nested) {
         return allow_nested ? &nested : &closed;
+}
+
+const struct filter *filter_for_landlock(bool open, int abi) {
+        return &landlock[open][abi >= 6 ? 2 : abi >= 3 ? 1 : 0];
 }

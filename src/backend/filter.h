@@ -11,3 +11,5 @@ struct filter {
 };
 
 const struct filter *filter_for(bool allow_nested);
+/* For a box whose wall is Landlock of that ABI; open: with the network of the host. It notifies init of some calls. */
+const struct filter *filter_for_landlock(bool open, int abi);

@@ -2,6 +2,7 @@
 #include "backend.h"
 
 #include <errno.h>
+#include <sched.h>
 
 static int check(const struct host_facts *facts, struct hutch_error *err) {
         if (facts->namespaces == NO)
@@ -16,15 +17,13 @@ static bool shows_sockets(const struct hutch_policy *policy) {
         for (size_t i = 0; i < policy->n_paths; i++)
                 if (policy->paths[i].access == HUTCH_READ || policy->paths[i].access == HUTCH_WRITE)
                         return true;
-        return policy->workspace == HUTCH_WORKSPACE_RO || policy->workspace == HUTCH_WORKSPACE_RW;
+        return policy_workspace(policy) == HUTCH_WORKSPACE_RO || policy_workspace(policy) == HUTCH_WORKSPACE_RW;
 }
 
 static bool has_layers_on_disk(const struct hutch_policy *policy) {
-        bool cow = policy->workspace == HUTCH_WORKSPACE_COW;
+        bool cow = policy_workspace(policy) == HUTCH_WORKSPACE_COW || policy_has_access(policy, HUTCH_COW);
 
-        for (size_t i = 0; i < policy->n_paths; i++)
-                cow = cow || policy->paths[i].access == HUTCH_COW;
-        return cow && !policy->ephemeral;
+        return cow && !policy_flag(policy, KEY_EPHEMERAL);
 }
 
 static void offer(const struct hutch_policy *policy, const struct host_facts *facts, struct offers *ret) {
@@ -34,12 +33,12 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->have[HUTCH_G_FILESYSTEM] = STRENGTH_FULL;
         ret->have[HUTCH_G_PROCESSES] = STRENGTH_FULL;
         ret->have[HUTCH_G_SYSCALLS] = STRENGTH_FULL;
-        ret->have[HUTCH_G_NETWORK] = policy->network == HUTCH_NET_ALLOWLIST ? STRENGTH_NONE : STRENGTH_FULL;
-        ret->lack[HUTCH_G_NETWORK] = "this version of hutch has no allowlist yet: use --net deny or --net open";
+        ret->have[HUTCH_G_NETWORK] = STRENGTH_FULL;
 
         /* Abstract sockets belong to a network namespace. In the host's own only Landlock keeps a box from them. And
          * whoever sees a socket's file can connect to it, read-only or not. */
-        if (policy->network == HUTCH_NET_OPEN && (facts->landlock_abi < 6 || policy->allow_nested)) {
+        if (policy_network(policy) == HUTCH_NET_OPEN &&
+            (facts->landlock_abi < 6 || policy_flag(policy, KEY_ALLOW_NESTED))) {
                 ret->have[HUTCH_G_IPC] = STRENGTH_PARTIAL;
                 ret->lack[HUTCH_G_IPC] = "with --net open the host's abstract sockets are in reach, unless Landlock of "
                                          "Linux 6.12 closes them and "
@@ -50,15 +49,19 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         } else
                 ret->have[HUTCH_G_IPC] = STRENGTH_FULL;
 
-        ret->have[HUTCH_G_PROTECTED] = policy->workspace == HUTCH_WORKSPACE_COW ? STRENGTH_FULL : STRENGTH_PARTIAL;
+        ret->have[HUTCH_G_PROTECTED] =
+                policy_workspace(policy) == HUTCH_WORKSPACE_COW ? STRENGTH_FULL : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_PROTECTED] = "what the host would run later from a writable workspace (.git/hooks, editor "
-                                       "settings) is not kept from changing yet";
+                                       "settings) is read-only where it exists, but new names can be made";
 
-        /* Without a control group memory is watched, not walled off, and nothing holds a processor's share. */
+        /* Without a control group memory is watched, not walled off, nothing holds a processor's share, and nothing
+         * counts the time of children that nobody waits for. */
         ret->have[HUTCH_G_MEMORY] = facts->cgroups.memory ? STRENGTH_FULL : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_MEMORY] = no_group;
         ret->have[HUTCH_G_CPU] =
-                facts->cgroups.cpu || !policy->limits[HUTCH_LIMIT_CPU_PERCENT].set ? STRENGTH_FULL : STRENGTH_PARTIAL;
+                facts->cgroups.cpu || (policy_number(policy, KEY_CPU) == 0 && policy_number(policy, KEY_CPU_TIME) == 0)
+                        ? STRENGTH_FULL
+                        : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_CPU] = no_group;
         ret->have[HUTCH_G_PIDS] = STRENGTH_FULL; /* RLIMIT_NPROC counts within the box's user namespace */
         /* The size of its file system; but layers on the host's can only be watched. */
@@ -67,4 +70,17 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
                                   "--ephemeral keeps them in memory, behind a wall";
 }
 
-const struct backend backend_namespace = {"namespace", true, check, offer};
+static int compile(const struct plan *plan _unused_, const struct init_place *place _unused_, struct launch_spec *ret,
+                   struct hutch_error *err _unused_) {
+        *ret = (struct launch_spec){.clone_flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+                                                   CLONE_NEWUTS | CLONE_NEWCGROUP};
+        return 0;
+}
+
+const struct backend backend_namespace = {.name = "namespace",
+                                          .automatic = true,
+                                          .traits = TRAIT_OWN_ROOT | TRAIT_OWN_PIDS | TRAIT_OWN_NET | TRAIT_OWN_IDS |
+                                                    TRAIT_OWN_IPC | TRAIT_FILTER | TRAIT_LANDLOCK,
+                                          .check = check,
+                                          .offer = offer,
+                                          .compile = compile};

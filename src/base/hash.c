@@ -2,7 +2,6 @@
 #include "hash.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "macro.h"
@@ -98,22 +97,6 @@ void hash_end(struct hash *hash, uint8_t ret[static HASH_SIZE]) {
                 uint64_t word = htole64(hash->h[i]);
 
                 memcpy(ret + i * 8, &word, 8);
-        }
-}
-
-int hash_put_file(struct hash *hash, int fd) {
-        _cleanup_(freep) uint8_t *data = malloc(1 << 17);
-
-        if (!data)
-                return -ENOMEM;
-        for (;;) {
-                ssize_t n = read(fd, data, 1 << 17);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n < 0 ? -errno : 0;
-                hash_put(hash, data, (size_t) n);
         }
 }
 

@@ -16,7 +16,4 @@ void hash_init(struct hash *hash);
 void hash_put(struct hash *hash, const void *data, size_t len);
 void hash_end(struct hash *hash, uint8_t ret[static HASH_SIZE]);
 
-/* All that a file holds from here on; holes are read as zeroes. 0 or -errno. */
-int hash_put_file(struct hash *hash, int fd);
-
 void hash_hex(const uint8_t value[static HASH_SIZE], char ret[static HASH_SIZE * 2 + 1]);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -80,12 +81,36 @@ int message_send(int sock, const void *data, size_t len, const int *fds, size_t 
         return message_send_parts(sock, &whole, 1, fds, n_fds);
 }
 
+static int send_message(int sock, const struct msghdr *message) {
+        while (sendmsg(sock, message, MSG_NOSIGNAL) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        return 0;
+}
+
+/* As many descriptors of this user as this process may open are on their way through sockets: a box may have put them
+ * there. A box may open half as many as hutch (src/init/target.c), so the hard limit suffices for one message. */
+static int send_with_more_files(int sock, const struct msghdr *message) {
+        struct rlimit before, more;
+        int r;
+
+        if (getrlimit(RLIMIT_NOFILE, &before) < 0)
+                return -errno;
+        more = (struct rlimit){before.rlim_max, before.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+                return -errno;
+        r = send_message(sock, message);
+        setrlimit(RLIMIT_NOFILE, &before);
+        return r;
+}
+
 int message_send_parts(int sock, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds) {
         union {
                 struct cmsghdr header;
                 char room[CMSG_SPACE(sizeof(int) * MOST_FDS)];
         } control = {0};
         struct msghdr message = {.msg_iov = (struct iovec *) parts, .msg_iovlen = n_parts};
+        int r;
 
         if (n_fds > MOST_FDS)
                 return -EINVAL;
@@ -97,12 +122,8 @@ int message_send_parts(int sock, const struct iovec *parts, size_t n_parts, cons
                 control.header.cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
                 memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * n_fds);
         }
-        for (;;) {
-                if (sendmsg(sock, &message, MSG_NOSIGNAL) >= 0)
-                        return 0;
-                if (errno != EINTR)
-                        return -errno;
-        }
+        r = send_message(sock, &message);
+        return r == -ETOOMANYREFS ? send_with_more_files(sock, &message) : r;
 }
 
 ssize_t message_receive(int sock, void *data, size_t room, int *fds, size_t n_fds, int flags) {

@@ -57,11 +57,20 @@ int parse_u64(const char *s, uint64_t *ret) {
 
 int parse_size(const char *s, uint64_t *ret) {
         static const struct unit units[] = {
-                {"", 1},           {"B", 1},
-                {"K", 1ull << 10}, {"KiB", 1ull << 10},
-                {"M", 1ull << 20}, {"MiB", 1ull << 20},
-                {"G", 1ull << 30}, {"GiB", 1ull << 30},
-                {"T", 1ull << 40}, {"TiB", 1ull << 40},
+                {"", 1},
+                {"B", 1},
+                {"K", 1ull << 10},
+                {"KiB", 1ull << 10},
+                {"KB", 1ull << 10},
+                {"M", 1ull << 20},
+                {"MiB", 1ull << 20},
+                {"MB", 1ull << 20},
+                {"G", 1ull << 30},
+                {"GiB", 1ull << 30},
+                {"GB", 1ull << 30},
+                {"T", 1ull << 40},
+                {"TiB", 1ull << 40},
+                {"TB", 1ull << 40},
         };
 
         return parse_with_units(s, units, ARRAY_SIZE(units), ret);

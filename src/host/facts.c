@@ -2,10 +2,16 @@
 #include "facts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "../base/io.h"
 #include "../base/parse.h"
+#include "probe.h"
 #include "sys.h"
 
 /* Boxes of root run under this host id. It lies above the ranges that distributions, systemd and container engines hand
@@ -72,6 +78,48 @@ static bool has_older_calls(void) {
         return (sys_move_mount(-1, "", -1, "", ~0u) >= 0 || errno != ENOSYS) && has;
 }
 
+/* For tests: an older Landlock than the kernel's. It can only be less. */
+static int cap_abi(int abi) {
+        const char *text = getenv("HUTCH_LANDLOCK_ABI");
+        int most = text && text[0] >= '0' && text[0] <= '9' ? atoi(text) : abi;
+
+        return most < abi ? most : abi;
+}
+
+static bool reads_as(const char *path, char digit) {
+        _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        char first = 0;
+
+        return fd >= 0 && read(fd, &first, 1) == 1 && first == digit;
+}
+
+static bool is_read_only(const char *path) {
+        struct statvfs fs;
+
+        return statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY;
+}
+
+/* Signs that user namespaces may be refused, or, with a /proc that a container engine covered in part, a new /proc in
+ * one. Where there are none a launch is the trial; where there are, they are tried before a backend is chosen. */
+static bool doubts_namespaces(void) {
+        return prctl(PR_GET_SECCOMP) > 0 || is_read_only("/proc/sys") ||
+               reads_as("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1') ||
+               reads_as("/proc/sys/kernel/unprivileged_userns_clone", '0') ||
+               reads_as("/proc/sys/user/max_user_namespaces", '0');
+}
+
+static void try_namespaces(struct host_facts *f) {
+        const char *step;
+        int errnum;
+
+        if (!doubts_namespaces())
+                return;
+        errnum = host_try_namespaces(&step);
+        f->namespaces = errnum ? NO : YES;
+        if (errnum)
+                snprintf(f->namespaces_reason, sizeof(f->namespaces_reason), "%s: %s", step, errno_text(errnum));
+}
+
 int host_facts_read(struct host_facts *ret, struct hutch_error *err) {
         struct host_facts f = {0};
         int r;
@@ -80,12 +128,13 @@ int host_facts_read(struct host_facts *ret, struct hutch_error *err) {
         if (r < 0)
                 return r;
         r = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        f.landlock_abi = r > 0 ? r : 0;
+        f.landlock_abi = cap_abi(r > 0 ? r : 0);
         /* Asked with flags that do not exist the kernel says EINVAL, before it looks at rights; where it lacks the
          * call, or a container's filter keeps it away, something else. mount_setattr is the newest of its family. */
         f.mount_api =
                 sys_mount_setattr(-1, "", ~0u, &(struct mount_attr){0}) < 0 && errno == EINVAL && has_older_calls();
         f.openat2 = sys_openat2(-1, "", ~0u, 0) < 0 && errno == EINVAL;
+        try_namespaces(&f);
         *ret = f;
         return 0;
 }

@@ -20,13 +20,14 @@
 /* Runs a trial in a child; 0 or the errno that it ended with. */
 static int in_child(int (*trial)(void)) {
         int status = 0;
-        pid_t pid = fork();
+        pid_t pid = (pid_t) syscall(SYS_clone, 0, NULL, NULL, NULL,
+                                    0); /* without SIGCHLD: a library's host never sees it */
 
         if (pid < 0)
                 return errno;
         if (pid == 0)
                 _exit(trial());
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        while (waitpid(pid, &status, __WCLONE) < 0 && errno == EINTR)
                 ;
         return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
@@ -199,6 +200,22 @@ static void probe_cgroups(struct probe *p) {
         else
                 snprintf(p->detail, sizeof(p->detail), "%s%s%s%s%s", kinds[c.kind], c.memory ? ", memory" : "",
                          c.cpu ? ", cpu" : "", c.pids ? ", pids" : "", c.by_manager ? ", through systemd" : "");
+}
+
+int host_try_namespaces(const char **ret_step) {
+        static const struct {
+                const char *step;
+                int (*trial)(void);
+        } trials[] = {{"making a user namespace", try_userns}, {"mounting in it", try_proc}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(trials); i++) {
+                int errnum = in_child(trials[i].trial);
+
+                *ret_step = trials[i].step;
+                if (errnum)
+                        return errnum;
+        }
+        return 0;
 }
 
 int host_probe(struct probes *ret, struct hutch_error *err) {

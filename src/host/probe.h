@@ -35,4 +35,7 @@ struct probes {
         char kernel[64];
 };
 
+/* The namespaces and mounts that a box needs, tried in a child: 0, or errno and what failed. */
+int host_try_namespaces(const char **ret_step);
+
 int host_probe(struct probes *ret, struct hutch_error *err);

@@ -28,6 +28,8 @@
 #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)
 #endif
 #define HUTCH_LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0)
+#define HUTCH_LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+#define HUTCH_LANDLOCK_NET_TCP 3ULL /* bind and connect */
 #ifndef __NR_open_tree_attr
 #define __NR_open_tree_attr 467
 #endif

@@ -148,9 +148,9 @@ static int attach_read_only(struct builder *b, const struct step *s, int lower, 
 
         if (r < 0)
                 return builder_error(err, r, "attach", s->source);
-        init_tell(b->in,
-                  "%s is read-only: it is another file system, mounted inside of a copy-on-write folder, and "
-                  "cannot be copy-on-write itself; unix sockets in it can be connected to",
+        init_note(b->in, NOTICE_MOUNT_READ_ONLY, s->source,
+                  "%s is read-only: it is another file system, mounted inside a copy-on-write directory, and cannot "
+                  "be copy-on-write itself; unix sockets in it can be connected to",
                   s->source);
         return 0;
 }
@@ -202,9 +202,9 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                                  "keeps what changes in memory",
                                  s->source, errno_text(-kept));
         if (!b->in->plan->ephemeral)
-                init_tell(b->in,
-                          "what changes in %s is kept in memory and gone with the box: the file system of the "
-                          "state folder cannot hold a layer (%s)",
+                init_note(b->in, NOTICE_COW_IN_MEMORY, s->source,
+                          "changes in %s are kept in memory and lost with the box: the file system of the state "
+                          "directory cannot hold a layer (%s)",
                           s->source, errno_text(-kept));
         return 0;
 }

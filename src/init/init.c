@@ -24,7 +24,9 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
+#include "confine.h"
 #include "network.h"
+#include "notify.h"
 #include "sample.h"
 
 static void _noreturn_ fail(const struct init_input *in, const struct hutch_error *err, int status) {
@@ -34,14 +36,20 @@ static void _noreturn_ fail(const struct init_input *in, const struct hutch_erro
         _exit(status);
 }
 
-void init_tell(const struct init_input *in, const char *format, ...) {
-        struct init_message message = {.event = INIT_NOTICE};
+void init_note(const struct init_input *in, enum notice code, const char *subject, const char *format, ...) {
+        _cleanup_(buf_done) struct buf message = {0};
+        char text[EVENT_TEXT_MOST];
+        struct hutch_event event;
         va_list args;
 
         va_start(args, format);
-        vsnprintf(message.error.message, sizeof(message.error.message), format, args);
+        vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        message_send(in->control, &message, sizeof(message), NULL, 0);
+        event = event_notice(code, subject, NULL, text);
+        wire_put_u32(&message, INIT_EVENT);
+        event_put(&message, &event);
+        if (!message.oom)
+                message_send(in->control, message.data, message.len, NULL, 0);
 }
 
 static int compare(const void *a, const void *b) {
@@ -151,7 +159,7 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         r = take_ids(in, err);
         if (r < 0)
                 return r;
-        if (plan->own_network) {
+        if (plan->traits & TRAIT_OWN_NET) {
                 r = network_start(network, err);
                 if (r < 0)
                         return r;
@@ -172,7 +180,7 @@ static void end_tree(const struct plan *plan) {
                 _cleanup_(freep) char *list = NULL;
                 char path[64], *next;
 
-                if (plan->isolated)
+                if (plan->traits & TRAIT_OWN_PIDS)
                         kill(-1, SIGKILL);
                 else {
                         snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
@@ -193,6 +201,8 @@ struct life {
         struct init_input *in;
         int children; /* signalfd */
         int terminal, landlock;
+        int listener; /* of the calls that init performs for the box; -1: none */
+        struct scratch scratch;
         pid_t target; /* -1: a session without a shell for the moment */
         pid_t attached;
         uint64_t peak_memory;
@@ -205,8 +215,15 @@ static void tell(struct life *l, enum init_event event, int value) {
         message_send(l->in->control, &message, sizeof(message), NULL, 0);
 }
 
+static void _noreturn_ give_up(struct life *l) {
+        end_tree(l->in->plan);
+        confine_remove(&l->scratch);
+        _exit(125);
+}
+
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
+        confine_remove(&l->scratch);
         tell(l, INIT_EXITED, status);
         _exit(0);
 }
@@ -222,7 +239,7 @@ static void _noreturn_ end_now(struct life *l) {
         finish(l, status);
 }
 
-/* bash and dash, whatever they are called here; see channel_open_lines(). */
+/* bash and dash, whatever they are called here; others get their lines by name, see src/session/plain.c. */
 static bool reads_stdin(const char *shell) {
         _cleanup_(freep) char *path = realpath(shell, NULL);
         const char *name = path_basename(path ? path : shell);
@@ -230,7 +247,7 @@ static bool reads_stdin(const char *shell) {
         return streq(path_basename(shell), "bash") || streq(name, "bash") || streq(name, "dash");
 }
 
-/* One shell at a time; fds are its stdin, its answers' pipe and its outputs. */
+/* One shell at a time; fds are its stdin and its answers' pipe. */
 static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         struct init_message message = {.event = INIT_SHELL};
         _cleanup_(strv_freep) char **argv = NULL;
@@ -245,15 +262,14 @@ static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         if (!reads_stdin(plan.argv[0])) {
                 r = strv_copy(plan.argv, &argv);
                 if (r >= 0)
-                        r = strv_push(&argv, SHELL_CHANNEL "/" SHELL_LINES);
+                        r = strv_pushf(&argv, "%s/" CHANNEL_LINES, plan.channel);
                 plan.argv = argv;
         }
         in.plan = &plan;
         in.streams[0] = fds[0];
         in.answers = fds[1];
         in.answers_as = answers_as;
-        memcpy(in.outputs, fds + 2, sizeof(in.outputs));
-        r = r < 0 ? error_oom(&err) : init_start_target(&in, l->landlock, -1, &l->target, &status, &err);
+        r = r < 0 ? error_oom(&err) : init_start_target(&in, l->landlock, -1, &l->target, &l->listener, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
                 fail(l->in, &err, status);
@@ -268,19 +284,23 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         struct init_message message = {.event = INIT_TERMINAL};
         struct plan plan = *l->in->plan;
         struct init_input in = *l->in;
-        char *bash[] = {plan.argv[0], (char *) "--rcfile", (char *) SHELL_CHANNEL "/attach", (char *) "-i", NULL};
+        _cleanup_(freep) char *rc = NULL;
+        char *bash[] = {plan.argv[0], (char *) "--rcfile", NULL, (char *) "-i", NULL};
         _cleanup_(strv_freep) char **env = NULL;
         _cleanup_(closep) int master = -1, slave = -1;
         struct hutch_error err;
         int status = 125, r;
 
-        r = l->attached > 0 ? -EBUSY : init_make_terminal(&master, &slave, &err);
+        if (asprintf(&rc, "%s/attach", plan.channel) < 0)
+                rc = NULL;
+        bash[2] = rc;
+        r = l->attached > 0 ? -EBUSY : !rc ? -ENOMEM : init_make_terminal(&master, &slave, &err);
         if (streq(path_basename(plan.argv[0]), "bash"))
                 plan.argv = bash;
         else if (r >= 0) { /* a plain sh that is interactive reads the file that this names */
                 r = strv_copy(plan.env, &env);
                 if (r >= 0)
-                        r = strv_set_assignment(&env, "ENV", SHELL_CHANNEL "/attach");
+                        r = strv_set_assignment(&env, "ENV", rc);
                 plan.env = env;
         }
         in.plan = &plan;
@@ -290,7 +310,7 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         for (int i = 0; i < 3; i++)
                 in.streams[i] = STREAM_TERMINAL;
         if (r >= 0)
-                r = init_start_target(&in, l->landlock, slave, &l->attached, &status, &err);
+                r = init_start_target(&in, l->landlock, slave, &l->attached, &l->listener, &status, &err);
         if (r < 0)
                 tell(l, INIT_DETACHED, status << 8);
         else
@@ -306,14 +326,14 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
                 kill(-target, message->value);
                 break;
         case ORDER_SIGNAL_ALL:
-                kill(plan->isolated ? -1 : -target, message->value);
+                kill(plan->traits & TRAIT_OWN_PIDS ? -1 : -target, message->value);
                 break;
         case ORDER_OTHERS:
                 shell_signal_others(target, message->value);
                 break;
         case ORDER_HOLD:
                 if (message->value == HOLD_BEGIN) /* signals to all: only where all is the box */
-                        tell(l, INIT_HELD, plan->isolated ? hold_begin(&l->hold) : -EOPNOTSUPP);
+                        tell(l, INIT_HELD, plan->traits & TRAIT_OWN_PIDS ? hold_begin(&l->hold) : -EOPNOTSUPP);
                 else if (message->value == HOLD_CHECK)
                         tell(l, INIT_HELD, hold_check(&l->hold));
                 else
@@ -339,7 +359,7 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
         case ORDER_INTERRUPT:
                 if (target > 0)
                         shell_interrupt(target, (enum interrupt) message->value, message->since);
-                if (message->value != INTERRUPT_LAST)
+                if (message->value < INTERRUPT_END)
                         tell(l, INIT_INTERRUPTED, message->value);
                 break;
         case ORDER_END:
@@ -351,15 +371,13 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
 
 static void take_order(struct life *l) {
         struct warden_message message;
-        int fds[ORDER_FDS] = {-1, -1, -1, -1};
+        int fds[ORDER_FDS] = {-1, -1};
         ssize_t n = message_receive(l->in->control, &message, sizeof(message), fds, ORDER_FDS, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
                 return;
-        if (n != sizeof(message)) { /* the warden is gone */
-                end_tree(l->in->plan);
-                _exit(125);
-        }
+        if (n != sizeof(message)) /* the warden is gone */
+                give_up(l);
         obey(l, &message, fds);
         for (int i = 0; i < ORDER_FDS; i++)
                 closep(&fds[i]);
@@ -397,7 +415,8 @@ static bool sample(struct life *l) {
 static void _noreturn_ watch(struct life *l) {
         struct pollfd fds[] = {{.fd = l->children, .events = POLLIN},
                                {.fd = l->in->control, .events = POLLIN},
-                               {.fd = l->in->warden, .events = POLLIN}};
+                               {.fd = l->in->warden, .events = POLLIN},
+                               {.fd = l->listener, .events = POLLIN}};
         bool sampling = sample_wanted(l->in->plan);
 
         for (;;) {
@@ -406,15 +425,16 @@ static void _noreturn_ watch(struct life *l) {
                 if (poll(fds, ARRAY_SIZE(fds), sampling ? SAMPLE_EVERY_MS : -1) < 0) {
                         if (errno == EINTR)
                                 continue;
-                        end_tree(l->in->plan); /* blind: no way to go on */
-                        _exit(125);
+                        give_up(l); /* blind: no way to go on */
                 }
                 if (sampling)
                         sampling = sample(l);
-                if (fds[2].revents) {
-                        end_tree(l->in->plan);
-                        _exit(125);
-                }
+                if (fds[2].revents)
+                        give_up(l);
+                if (fds[3].revents & POLLIN)
+                        notify_answer(l->listener, l->in->plan);
+                else if (fds[3].revents) /* no process has the filter any more */
+                        fds[3].fd = -1;
                 if (fds[1].revents)
                         take_order(l);
                 if (fds[0].revents) {
@@ -437,7 +457,8 @@ static int announce(const struct init_input *in, int channel) {
 void init_run(struct init_input *in) {
         struct hutch_error err = {0};
         struct network network;
-        struct life life = {.in = in, .terminal = -1, .landlock = -1, .target = -1};
+        struct life life = {
+                .in = in, .terminal = -1, .landlock = -1, .listener = -1, .target = -1, .scratch = {-1, -1, ""}};
         int r, channel = -1, status = 125;
         sigset_t mask;
 
@@ -448,26 +469,34 @@ void init_run(struct init_input *in) {
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
         if (r >= 0)
                 r = hide_arguments(&err);
-        if (r >= 0 && in->plan->isolated)
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT)
                 r = build(in, &network, &channel, &err);
         else if (r >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
+        if (r >= 0 && in->plan->traits & TRAIT_LANDLOCK && !(in->plan->traits & TRAIT_OWN_ROOT))
+                r = confine_prepare(in, &life.scratch, &err);
         if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become undumpable: %s", errno_text(errno));
         if (r >= 0 && in->modes)
                 r = init_open_terminal(in, &life.terminal, &err);
-        if (r >= 0 && in->plan->landlock)
-                r = init_make_landlock(in, &life.landlock, &err);
-        if (r >= 0 && in->plan->own_network)
+        if (r >= 0 && in->plan->traits & TRAIT_LANDLOCK)
+                r = in->plan->traits & TRAIT_OWN_ROOT ? init_make_landlock(in, &life.landlock, &err)
+                                                      : confine_make_landlock(in, &life.landlock, &err);
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_NET)
                 r = network_join(&network, &err);
-        if (r >= 0 && in->plan->isolated)
+        if (r >= 0 && relay_config_is_needed(&in->plan->network)) {
+                r = network_wait_for_relay(in->control, &err);
+                if (r > 0) /* a signal came first */
+                        finish(&life, r);
+        }
+        if (r >= 0 && in->plan->traits & TRAIT_FILTER)
                 r = init_drop_privileges(&err);
         if (r >= 0 && chdir(in->plan->cwd) < 0)
                 r = error_set(&err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", in->plan->cwd,
                               errno_text(errno));
         /* A second string beside the pidfd, where init's end is everybody's. Changed credentials clear it, so it comes
          * after them. */
-        if (r >= 0 && in->plan->isolated && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_PIDS && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot bind init to the warden: %s",
                               errno_text(errno));
         sigemptyset(&mask);
@@ -477,15 +506,17 @@ void init_run(struct init_input *in) {
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot watch children: %s", errno_text(errno));
         if (r < 0) {
                 error_stage(&err, "setup");
+                confine_remove(&life.scratch);
                 fail(in, &err, 125);
         }
 
         if (in->plan->session)
                 r = announce(in, channel);
         else
-                r = init_start_target(in, life.landlock, life.terminal, &life.target, &status, &err);
+                r = init_start_target(in, life.landlock, life.terminal, &life.target, &life.listener, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
+                confine_remove(&life.scratch);
                 fail(in, &err, status);
         }
         for (int i = 0; i < 3; i++)

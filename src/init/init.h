@@ -17,7 +17,6 @@ struct init_input {
         const char *layers;      /* the folder of the box's layers */
         int streams[3];          /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
         int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
-        int outputs[2];          /* and two that come right before it; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
         bool leads;                  /* the target is to lead a session of its own at its terminal */
@@ -30,8 +29,7 @@ struct init_input {
 
 enum { STREAM_TERMINAL = -2 };
 
-#define SHELL_CHANNEL "/dev/hutch" /* the folder of a session's FIFOs and texts, read-only for the box */
-#define SHELL_LINES "sh"           /* the one there that busybox reads; it is what it calls itself in its errors */
+#define CHANNEL_LINES "sh" /* the FIFO in the channel that a plain sh reads its lines from */
 
 /* What init tells the warden. */
 enum init_event {
@@ -46,7 +44,9 @@ enum init_event {
         INIT_DETACHED,    /* a shell at a terminal ended; the same */
         INIT_INTERRUPTED, /* the session's shell got the interrupt that was ordered */
         INIT_HELD,        /* everything stands still; .value is 0, or -errno and nothing does */
-        INIT_NOTICE,      /* .error.message is what a person should know */
+        INIT_LISTENER,    /* with the descriptor that notifies of listen() */
+        INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
+        INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
 
 struct init_message {
@@ -56,17 +56,16 @@ struct init_message {
         struct hutch_error error;
 };
 
-#define ORDER_FDS 4 /* that an order comes with, at most */
+#define ORDER_FDS 2 /* that an order comes with, at most */
 
 /* What the warden tells init. */
 enum warden_order {
-        ORDER_GO,         /* ids are mapped, the control group is joined */
+        ORDER_GO,         /* ids are mapped, the control group is joined; the relay is ready */
         ORDER_SIGNAL,     /* the target's foreground group gets signal .value */
         ORDER_SIGNAL_ALL, /* everything in the box gets it */
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
         ORDER_END,        /* kill everything and account for it */
-        ORDER_SHELL,      /* start a session's shell; with its stdin, its answers' pipe, which becomes fd .value, and
-                             maybe two to come right before that */
+        ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
         ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
         ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
@@ -81,12 +80,12 @@ enum holding {
 };
 
 enum interrupt {
-        INTERRUPT_ASK,   /* SIGURG to the shell, which takes it where it may be interrupted: see data/session.sh */
         INTERRUPT_SHELL, /* SIGINT to the shell alone: loops, `wait` and `read` end */
         INTERRUPT_JOB,   /* and to the job in its foreground */
         INTERRUPT_TERM,  /* the same with SIGTERM for the job */
         INTERRUPT_KILL,  /* with SIGKILL */
-        INTERRUPT_LAST,  /* the shell itself is killed */
+        INTERRUPT_END,   /* the job and the shell are killed */
+        INTERRUPT_LAST,  /* the shell alone is killed */
 };
 
 struct warden_message {
@@ -95,8 +94,9 @@ struct warden_message {
         uint64_t since; /* ORDER_INTERRUPT: what is older, in the kernel's clock ticks since boot, is no job to end */
 };
 
-/* Something that turned out while the box was built, for the result's notices. */
-void init_tell(const struct init_input *in, const char *format, ...) _printf_(2, 3);
+/* Reports a notice for the result. */
+void init_note(const struct init_input *in, enum notice code, const char *subject, const char *format, ...)
+        _printf_(4, 5);
 
 void init_run(struct init_input *in) _noreturn_;
 
@@ -109,8 +109,9 @@ int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err)
 int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err);
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);
 int init_drop_privileges(struct hutch_error *err);
-/* Starts the target; on failure *ret_status is 126, 127 or 125. */
-int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
-                      struct hutch_error *err);
+/* Starts the target; on failure *ret_status is 126, 127 or 125. *ret_listener: of the calls that init performs for it,
+ * -1 where its filter notifies of none. */
+int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_listener,
+                      int *ret_status, struct hutch_error *err);
 void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since);
 void shell_signal_others(pid_t shell, int sig); /* everything but the shell and init */

@@ -6,9 +6,11 @@
  * init mounts: a process that shares init's memory and descriptors, calls the kernel only, and leaves the namespace
  * behind as a descriptor that init joins. */
 #include "network.h"
+#include "init.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -18,6 +20,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+
+#include "../base/io.h"
 
 #define LOOPBACK_INDEX 1
 
@@ -119,4 +123,33 @@ int network_join(struct network *n, struct hutch_error *err) {
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot %s: %s", n->step, errno_text(-r));
         return 0;
+}
+
+int network_wait_for_relay(int control, struct hutch_error *err) {
+        struct init_message message = {.event = INIT_NETWORK};
+        _cleanup_(closep) int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), fd = -1;
+        int r;
+
+        if (sock >= 0)
+                fd = ioctl(sock, SIOCGSKNS); /* the box's /proc cannot be asked: init is not dumpable */
+        if (fd < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot hold the network namespace: %s",
+                                 errno_text(errno));
+        r = message_send(control, &message, sizeof(message), &fd, 1);
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand over the network namespace: %s",
+                                 errno_text(-r));
+        for (;;) {
+                struct warden_message order;
+                ssize_t n = message_receive(control, &order, sizeof(order), NULL, 0, 0);
+
+                if (n == -EINTR)
+                        continue;
+                if (n != sizeof(order) || order.order == ORDER_END)
+                        _exit(125);
+                if (order.order == ORDER_GO)
+                        return 0;
+                if (order.order == ORDER_SIGNAL || order.order == ORDER_SIGNAL_ALL)
+                        return order.value;
+        }
 }

@@ -17,3 +17,7 @@ int network_start(struct network *n, struct hutch_error *err);
 
 /* Waits for the helper and enters the namespace. */
 int network_join(struct network *n, struct hutch_error *err);
+
+/* Hands the namespace that init is in to the warden, which starts a relay, and waits until that is ready. Returns the
+ * number of a signal that arrived meanwhile and ends the box before it began. */
+int network_wait_for_relay(int control, struct hutch_error *err);

@@ -317,6 +317,13 @@ static int make_seed(struct builder *b, const struct step *s, struct hutch_error
         r = fd < 0 ? -errno : write_all(fd, s->text, strlen(s->text));
         if (r >= 0 && (fchmod(fd, s->mode) < 0 || renameat(up, temporary, up, path_basename(s->dest)) < 0))
                 r = -errno;
+        if (r == -EBUSY) { /* a mount of the host's, as Docker has them */
+                _cleanup_(closep) int dest = builder_open(b, s->dest);
+
+                unlinkat(up, temporary, 0);
+                return dest < 0 ? builder_error(err, dest, "open", s->dest)
+                                : cover_file(b, s, dest, s->text, s->mode, err);
+        }
         return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
 
@@ -364,8 +371,11 @@ static int hide(struct builder *b, const struct step *s, struct hutch_error *err
 /* The folder is bound onto itself first, so that only it and not the mount around it becomes read-only. */
 static int seal(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int fd = builder_open(b, s->dest);
-        int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
+        unsigned noexec = s->flags & STEP_GRANTED ? 0 : MOUNT_NOEXEC;
+        int r = fd < 0 ? fd : b->ops->attach_tree(fd, fd, MOUNT_RO | MOUNT_NODEV | noexec);
 
+        if (r == -ENOENT && s->flags & STEP_REPLACE)
+                return 0; /* the host has removed it since */
         return r < 0 ? builder_error(err, r, "seal", s->dest) : 0;
 }
 
@@ -483,23 +493,23 @@ static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
 
 /* The folder that a session's shell gets its commands and streams from. The box sees it in its read-only root: it can
  * open what is in there and change nothing. The warden gets a mount of it that is nowhere attached and writable. */
-static int make_channel(int *ret) {
+static int make_channel(const char *path, int *ret) {
         struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                    MOUNT_ATTR_NOEXEC};
         _cleanup_(closep) int place = -1, fd = -1;
         int r;
 
-        if (mkdir(SHELL_CHANNEL, 0700) < 0)
+        if (mkdir(path, 0700) < 0)
                 return -errno;
-        place = open(SHELL_CHANNEL, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        place = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (place < 0)
                 return -errno;
         /* A file system of its own: a box that filled its disk can still be told to tidy up. */
         r = mount_ops_new.attach_new("tmpfs", "mode=700", place, MOUNT_NODEV | MOUNT_NOEXEC);
         if (r < 0)
                 return r;
-        fd = sys_open_tree(AT_FDCWD, SHELL_CHANNEL, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (fd < 0 || sys_mount_setattr(AT_FDCWD, SHELL_CHANNEL, 0, &read_only) < 0)
+        fd = sys_open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (fd < 0 || sys_mount_setattr(AT_FDCWD, path, 0, &read_only) < 0)
                 return -errno;
         *ret = take_fd(&fd);
         return 0;
@@ -544,9 +554,9 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
         if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
                 return builder_error(err, -errno, "enter", "the box's root");
         if (in->plan->session) {
-                r = make_channel(ret_channel);
+                r = make_channel(in->plan->channel, ret_channel);
                 if (r < 0)
-                        return builder_error(err, r, "make", SHELL_CHANNEL);
+                        return builder_error(err, r, "make", in->plan->channel);
         }
         r = in->plan->open_root ? 0 : b.ops->seal(b.root);
         close(b.root);

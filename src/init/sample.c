@@ -66,7 +66,7 @@ static struct usage look(void) {
 }
 
 bool sample_wanted(const struct plan *plan) {
-        return plan->isolated &&
+        return plan->traits & TRAIT_OWN_PIDS &&
                (plan->pids || plan->cpu_time_ms || plan->disk || (plan->memory && !plan->memory_by_group));
 }
 

@@ -5,6 +5,7 @@
  * command substitution is one child in the shell's own group. What the job's processes started dies with them. */
 #include "init.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,17 +19,32 @@ struct victims {
         size_t n;
 };
 
-static void add_children(pid_t parent, struct victims *v) {
+/* A child belongs to the thread that made it. */
+static void add_children_of(pid_t parent, const char *tid, struct victims *v) {
         _cleanup_(freep) char *list = NULL;
-        char path[64], *next;
+        char path[96], *next;
 
-        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", parent, tid);
         if (read_whole_file(AT_FDCWD, path, 1 << 20, &list, NULL) < 0)
                 return;
         next = list;
         for (char *word; (word = strsep(&next, " \n"));)
                 if (word[0] && v->n < MOST_VICTIMS)
                         v->pids[v->n++] = atoi(word);
+}
+
+static void add_children(pid_t parent, struct victims *v) {
+        struct dirent *entry;
+        char path[64];
+        DIR *d;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", parent);
+        d = opendir(path);
+        while (d && (entry = readdir(d)))
+                if (entry->d_name[0] != '.')
+                        add_children_of(parent, entry->d_name, v);
+        if (d)
+                closedir(d);
 }
 
 /* What /proc tells of a process: its state, and when it began. */
@@ -86,13 +102,16 @@ static void find_job(pid_t shell, uint64_t since, struct victims *v) {
 }
 
 void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since) {
-        static const int signals[] = {[INTERRUPT_JOB] = SIGINT, [INTERRUPT_TERM] = SIGTERM, [INTERRUPT_KILL] = SIGKILL};
+        static const int signals[] = {[INTERRUPT_JOB] = SIGINT,
+                                      [INTERRUPT_TERM] = SIGTERM,
+                                      [INTERRUPT_KILL] = SIGKILL,
+                                      [INTERRUPT_END] = SIGKILL};
         struct victims *v = how < INTERRUPT_JOB || how == INTERRUPT_LAST ? NULL : calloc(1, sizeof(*v));
 
         if (v) /* before the interrupt wakes the shell */
                 find_job(shell, since, v);
         /* The shell first: it notes the interrupt and acts on it when its job is gone. */
-        kill(shell, how == INTERRUPT_LAST ? SIGKILL : how == INTERRUPT_ASK ? SIGURG : SIGINT);
+        kill(shell, how >= INTERRUPT_END ? SIGKILL : SIGINT);
         for (size_t i = 0; v && i < v->n; i++)
                 kill(v->pids[i], signals[how]);
         free(v);

@@ -227,9 +227,9 @@ int standin_make(struct builder *b, const struct step *s, int source, struct sta
         if (r < 0)
                 return builder_error(err, r, "copy the files of", s->source);
         if (c.bytes > BYTES_TOLD)
-                init_tell(b->in,
+                init_note(b->in, NOTICE_COW_COPIED, s->source,
                           "%llu MiB of files in %s were copied into memory, because other file systems are mounted "
-                          "inside of it",
+                          "inside it",
                           (unsigned long long) c.bytes >> 20, s->source);
         return 0;
 }

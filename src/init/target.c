@@ -1,26 +1,33 @@
 /* Starting the target: the last walls go up in its own process, then it is executed.
  *
- * The child shares init's memory until its exec (as vfork does), so that no page is copied and it can tell what went
- * wrong by writing to a struct. It calls the kernel only. */
+ * The child shares init's memory until its exec, so that no page is copied and it can report what went wrong by writing
+ * to a struct. It calls the kernel only. init does not wait for it as vfork does: other processes of the box could stop
+ * the child before its exec, and init with it. It polls a pipe that the exec closes, and continues the child meanwhile.
+ */
 #include "init.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../base/io.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
 
 struct target {
         const struct init_input *in;
         int landlock, terminal;
-        char **script; /* argv with room before it for the shell that runs a script without #! */
+        int hand_over[2]; /* a socket pair for the listener of notifications */
+        char **script;    /* argv with room before it for the shell that runs a script without #! */
         const char *step;
         int errnum;
 };
@@ -38,10 +45,25 @@ static int put_streams(const struct init_input *in, int terminal) {
         }
         if (in->answers >= 0 && dup2(in->answers, in->answers_as) < 0)
                 return -errno;
-        for (int i = 0; i < 2; i++)
-                if (in->outputs[i] >= 0 && dup2(in->outputs[i], in->answers_as - 2 + i) < 0)
-                        return -errno;
         return 0;
+}
+
+#define FILES_LEAST 256
+
+/* The kernel counts descriptors that are on their way through sockets for each user, and refuses to send more when
+ * there are as many as the sender may open. hutch's own processes may open twice as many as a box, so that no box can
+ * keep them from sending. */
+static int limit_files(void) {
+        struct rlimit files;
+
+        if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+                return -errno;
+        if (files.rlim_max / 2 < FILES_LEAST)
+                return 0;
+        files.rlim_max /= 2;
+        if (files.rlim_cur > files.rlim_max)
+                files.rlim_cur = files.rlim_max;
+        return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
 }
 
 /* What the kernel itself keeps of the limits, beside or without a control group. The number of processes counts within
@@ -57,7 +79,9 @@ static int set_rlimits(const struct plan *plan) {
         core.rlim_cur = core.rlim_max = core.rlim_max < 1 ? core.rlim_max : 1;
         if (setrlimit(RLIMIT_CORE, &core) < 0)
                 return -errno;
-        if (plan->pids && setrlimit(RLIMIT_NPROC, &processes) < 0)
+        if (limit_files() < 0)
+                return -errno;
+        if (plan->pids && plan->traits & TRAIT_OWN_IDS && setrlimit(RLIMIT_NPROC, &processes) < 0)
                 return -errno;
         if (plan->memory && !plan->memory_by_group && setrlimit(RLIMIT_DATA, &data) < 0)
                 return -errno;
@@ -66,12 +90,37 @@ static int set_rlimits(const struct plan *plan) {
         return 0;
 }
 
+/* The warden is notified of listen(), and publishes the port before it performs the call. */
+static int notify_of_listen(const struct init_input *in) {
+        struct sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_listen, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), /* a foreign ABI is refused by the main filter */
+        };
+        const struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};
+        struct init_message message = {.event = INIT_LISTENER};
+        _cleanup_(closep) int fd =
+                (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+        int r;
+
+        if (fd < 0)
+                return -1;
+        r = message_send(in->control, &message, sizeof(message), &fd, 1);
+        if (r < 0)
+                errno = -r;
+        return r < 0 ? -1 : 0;
+}
+
 static int raise_walls(struct target *t) {
         const struct init_input *in = t->in;
-        const struct filter *filter = filter_for(in->plan->nested);
+        bool alone = !(in->plan->traits & TRAIT_OWN_ROOT);
+        const struct filter *filter =
+                alone ? filter_for_landlock(in->plan->net_open, in->facts->landlock_abi) : filter_for(in->plan->nested);
+        int listener;
         struct sock_fprog program = {.len = (unsigned short) filter->n, .filter = (struct sock_filter *) filter->code};
 
-        if (!in->plan->isolated)
+        if (!(in->plan->traits & TRAIT_FILTER))
                 return 0;
         t->step = "set the limits";
         if (set_rlimits(in->plan) < 0)
@@ -82,10 +131,18 @@ static int raise_walls(struct target *t) {
         t->step = "enter the Landlock domain";
         if (t->landlock >= 0 && sys_landlock_restrict_self(t->landlock) < 0)
                 return -errno;
-        t->step = "load the system call filter";
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+        t->step = "watch for listening sockets";
+        if (in->plan->network.publish_auto && notify_of_listen(in) < 0)
                 return -errno;
-        return 0;
+        t->step = "load the system call filter";
+        listener = (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, alone ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0,
+                                 &program);
+        if (listener < 0)
+                return -errno;
+        if (!alone)
+                return 0;
+        t->step = "hand over the filter's notifications";
+        return message_send(t->hand_over[1], "", 1, &listener, 1);
 }
 
 /* As execvp() does it, but in the folders of the plan: a candidate that is not there is passed over, one that may not
@@ -181,26 +238,93 @@ static int explain_failure(const struct target *t, int *ret_status, struct hutch
                          errno_text(t->errnum));
 }
 
-int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_status,
-                      struct hutch_error *err) {
+/* Its writing end must stay out of the way of what put_streams() puts in place. */
+static int open_pipe(const struct init_input *in, int ends[2]) {
+        int moved;
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -1;
+        if (in->answers < 0 || ends[1] > in->answers_as)
+                return 0;
+        moved = fcntl(ends[1], F_DUPFD_CLOEXEC, in->answers_as + 1);
+        if (moved < 0)
+                return 0; /* nor will there be room for the answers, which is reported */
+        close(ends[1]);
+        ends[1] = moved;
+        return 0;
+}
+
+#define EXEC_MOST 1000 /* milliseconds */
+
+/* Until the child has executed its program or exited. A child that was killed closes the pipe as well. */
+static int await_exec(pid_t pid, int pipe) {
+        struct pollfd end = {.fd = pipe};
+
+        for (unsigned i = 0; i < EXEC_MOST; i++) {
+                siginfo_t stop = {0};
+
+                if (poll(&end, 1, 1) > 0)
+                        return 0;
+                if (waitid(P_PID, (id_t) pid, &stop, WSTOPPED | WNOHANG) == 0 && stop.si_pid == pid)
+                        kill(pid, SIGCONT);
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        return -ETIMEDOUT;
+}
+
+/* It was sent before the exec, or there is none. */
+static int take_listener(int socket) {
+        int listener = -1;
+        char byte;
+
+        return message_receive(socket, &byte, 1, &listener, 1, MSG_DONTWAIT) == 1 ? listener : -1;
+}
+
+int init_start_target(const struct init_input *in, int landlock, int terminal, pid_t *ret, int *ret_listener,
+                      int *ret_status, struct hutch_error *err) {
         size_t n = strv_length(in->plan->argv);
         _cleanup_(freep) char **script = calloc(n + 2, sizeof(char *));
         struct target t = {.in = in, .landlock = landlock, .terminal = terminal, .script = script};
         char stack[16 * 1024] __attribute__((aligned(16))); /* each page of it is a fault */
+        int ends[2], listener = -1, r = 0;
         pid_t pid;
 
         if (!script)
                 return error_oom(err);
+        t.hand_over[0] = t.hand_over[1] = -1;
+        if (!(in->plan->traits & TRAIT_OWN_ROOT) &&
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, t.hand_over) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));
         script[0] = (char *) "/bin/sh";
         for (size_t i = 1; i < n; i++)
                 script[i + 1] = in->plan->argv[i];
-        pid = clone(child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &t);
+        if (open_pipe(in, ends) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a pipe: %s", errno_text(errno));
+        pid = clone(child, stack + sizeof(stack), CLONE_VM | SIGCHLD, &t);
+        close(ends[1]);
         if (pid < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start a process: %s", errno_text(errno));
+                error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start a process: %s", errno_text(errno));
+        else
+                r = await_exec(pid, ends[0]);
+        close(ends[0]);
+        if (t.hand_over[0] >= 0 && r >= 0)
+                listener = take_listener(t.hand_over[0]);
+        closep(&t.hand_over[0]);
+        closep(&t.hand_over[1]);
+        if (pid < 0)
+                return -err->errnum;
+        if (r < 0) {
+                *ret_status = 125;
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot start %s: another process of the box stops it",
+                                 in->plan->argv[0]);
+        }
         if (t.errnum) {
                 waitpid(pid, NULL, 0);
+                closep(&listener);
                 return explain_failure(&t, ret_status, err);
         }
         *ret = pid;
+        *ret_listener = listener;
         return 0;
 }

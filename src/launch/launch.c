@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "../base/io.h"
 #include "../host/sys.h"
+#include "../backend/backend.h"
 #include "idmap.h"
 
 /* A group of version 1 is joined after the clone, and a cgroup namespace shows the group that it was made in. */
@@ -18,15 +20,12 @@ static bool joins_late(const struct launch_input *in) {
         return in->group && group_fd(in->group) < 0;
 }
 
-static unsigned long namespaces_of(const struct launch_input *in) {
-        if (!in->plan->isolated)
-                return 0;
-        return CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-               (joins_late(in) ? 0 : CLONE_NEWCGROUP);
+static unsigned long clone_flags_of(const struct launch_input *in, const struct launch_spec *spec) {
+        return joins_late(in) ? spec->clone_flags & ~(unsigned long) CLONE_NEWCGROUP : spec->clone_flags;
 }
 
 static int clone_error(const struct plan *plan, int errnum, struct hutch_error *err) {
-        if (!plan->isolated || errnum == EAGAIN || errnum == ENOMEM)
+        if (!plan->traits || errnum == EAGAIN || errnum == ENOMEM)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errnum, "cannot start the box: %s", errno_text(errnum));
         return error_set(
                 err, HUTCH_E_BACKEND_UNAVAILABLE, errnum, "cannot make the box's namespaces: %s%s", errno_text(errnum),
@@ -44,7 +43,18 @@ static void forget(struct launched *box) {
         closep(&box->control);
 }
 
-static int hand_over(const struct launch_input *in, const int *mounts, struct launched *box, struct hutch_error *err) {
+/* A limit of 1 keeps a crash in the box from a core pattern that is a program of the host's; 0 does not. Only the
+ * warden of root can raise a hard limit that is lower. */
+static void allow_core_limit(pid_t pid) {
+        const struct rlimit one = {1, 1};
+        struct rlimit core;
+
+        if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max < 1)
+                prlimit(pid, RLIMIT_CORE, &one, NULL);
+}
+
+static int hand_over(const struct launch_input *in, const struct launch_spec *spec, const int *mounts,
+                     struct launched *box, struct hutch_error *err) {
         _cleanup_(closep) int theirs = -1, warden = sys_pidfd_open(getpid());
         struct warden_message go = {.order = ORDER_GO};
         int ends[2], r;
@@ -54,7 +64,7 @@ static int hand_over(const struct launch_input *in, const int *mounts, struct la
                                  errno_text(errno));
         box->control = ends[0];
         theirs = ends[1];
-        box->pid = sys_clone_fork_into(namespaces_of(in), group_fd(in->group));
+        box->pid = sys_clone_fork_into(clone_flags_of(in, spec), group_fd(in->group));
         if (box->pid < 0)
                 return clone_error(in->plan, errno, err);
         if (box->pid == 0) {
@@ -64,19 +74,19 @@ static int hand_over(const struct launch_input *in, const int *mounts, struct la
                                            .layers = in->layers,
                                            .streams = {in->streams[0], in->streams[1], in->streams[2]},
                                            .answers = -1,
-                                           .outputs = {-1, -1},
                                            .modes = in->modes,
                                            .size = in->size,
                                            .foreground = in->foreground,
                                            .control = theirs,
                                            .warden = warden,
                                            .wait = in->plan->map_by_parent || joins_late(in),
-                                           .own_cgroups_late = joins_late(in)};
+                                           .own_cgroups_late = joins_late(in) && spec->clone_flags & CLONE_NEWCGROUP};
                 init_run(&input);
         }
         box->pidfd = sys_pidfd_open(box->pid);
         if (box->pidfd < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot watch the box: %s", errno_text(errno));
+        allow_core_limit(box->pid);
         if (!in->plan->map_by_parent && !joins_late(in))
                 return 0;
         r = group_add(in->group, box->pid, err);
@@ -89,13 +99,18 @@ static int hand_over(const struct launch_input *in, const int *mounts, struct la
 
 int launch(const struct launch_input *in, struct launched *ret, struct hutch_error *err) {
         struct launched box = {.pid = -1, .pidfd = -1, .control = -1};
+        _cleanup_(launch_spec_done) struct launch_spec spec = {0};
+        const struct backend *backend = backend_of(in->plan->backend);
         int *mounts = NULL;
-        int r = 0;
+        int r;
 
-        if (in->plan->map_by_parent)
+        if (!backend)
+                return error_set(err, HUTCH_E_INTERNAL, EINVAL, "no backend '%s'", in->plan->backend);
+        r = backend->compile(in->plan, NULL, &spec, err);
+        if (r >= 0 && in->plan->map_by_parent)
                 r = idmap_prepare(in->plan, in->facts, in->layers, &mounts, err);
         if (r >= 0)
-                r = hand_over(in, mounts, &box, err);
+                r = hand_over(in, &spec, mounts, &box, err);
         idmap_free(mounts, idmap_count(in->plan));
         if (r < 0) {
                 forget(&box);

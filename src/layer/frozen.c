@@ -10,7 +10,7 @@
 
 #include "../base/io.h"
 #include "../base/strv.h"
-#include "../review/review.h"
+#include "../tree/tree.h"
 #include "meta.h"
 
 #define SWEEP_AFTER_S 10 /* somebody may be about to name what nobody names */
@@ -201,6 +201,6 @@ void trash_empty(int state) {
         if (trash < 0 || list(open_folder(state, "trash"), &names) < 0)
                 return;
         for (char **name = names; name && *name; name++)
-                (void) review_remove_tree(trash, *name, NULL);
+                (void) tree_remove(trash, *name);
         (void) unlinkat(state, "trash", AT_REMOVEDIR);
 }

@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "../base/io.h"
@@ -19,6 +21,7 @@ void layer_meta_done(struct layer_meta *m) {
         free(m->away);
         strv_free(m->lowers);
         strv_free(m->dests);
+        strv_free(m->idents);
         strv_free(m->system);
         strv_free(m->chain);
         *m = (struct layer_meta){0};
@@ -46,6 +49,8 @@ int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
         if (r >= 0)
                 r = strv_copy(m->dests, &copy.dests);
         if (r >= 0)
+                r = strv_copy(m->idents, &copy.idents);
+        if (r >= 0)
                 r = strv_copy(m->system, &copy.system);
         if (r >= 0)
                 r = strv_copy(m->chain, &copy.chain);
@@ -57,10 +62,57 @@ int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
         return 0;
 }
 
+int layer_identify(const char *path, char **ret) {
+        struct stat st;
+        int n = stat(path, &st) < 0
+                        ? asprintf(ret, "%s", "")
+                        : asprintf(ret, "%llu:%llu", (unsigned long long) st.st_dev, (unsigned long long) st.st_ino);
+
+        return n < 0 ? -ENOMEM : 0;
+}
+
+/* The numbers of devices without hardware of their own (btrfs, network) may be others after the next boot. */
+bool layer_is_same(const struct layer_meta *m, size_t n, int fd) {
+        const char *ident = n < strv_length(m->idents) ? m->idents[n] : "";
+        unsigned long long dev, ino;
+        struct stat st;
+
+        if (sscanf(ident, "%llu:%llu", &dev, &ino) != 2)
+                return true;
+        return fstat(fd, &st) == 0 && st.st_ino == ino && (st.st_dev == dev || major(st.st_dev) == 0);
+}
+
+/* A path as it is: text, or {"hex": …} where it is not UTF-8. */
 static json_t *json_text(const char *s) {
         json_t *text = json_string(s);
+        _cleanup_(freep) char *hex = text ? NULL : calloc(strlen(s) + 1, 2);
 
-        return text ? text : json_string("(not UTF-8)");
+        if (text || !hex)
+                return text;
+        for (size_t i = 0; s[i]; i++)
+                snprintf(hex + i * 2, 3, "%02x", (unsigned char) s[i]);
+        return json_pack("{s:s}", "hex", hex);
+}
+
+/* The other way round; the caller's. NULL where it is neither. */
+static char *text_of(const json_t *value) {
+        const char *hex = json_string_value(json_object_get(value, "hex"));
+        size_t n = hex ? strlen(hex) / 2 : 0;
+        char *text;
+
+        if (json_is_string(value))
+                return strdup(json_string_value(value));
+        text = hex ? calloc(n + 1, 1) : NULL;
+        for (size_t i = 0; text && i < n; i++) {
+                unsigned byte;
+
+                if (sscanf(hex + i * 2, "%2x", &byte) != 1 || byte == 0) {
+                        free(text);
+                        return NULL;
+                }
+                text[i] = (char) byte;
+        }
+        return text;
 }
 
 int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
@@ -70,8 +122,10 @@ int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
         int r;
 
         for (size_t i = 0; m->lowers && m->lowers[i]; i++)
-                json_array_append_new(layers, json_pack("{s:o, s:o, s:b}", "lower", json_text(m->lowers[i]), "dest",
-                                                        json_text(m->dests[i]), "system", (int) layer_is_system(m, i)));
+                json_array_append_new(layers,
+                                      json_pack("{s:o, s:o, s:b, s:s}", "lower", json_text(m->lowers[i]), "dest",
+                                                json_text(m->dests[i]), "system", (int) layer_is_system(m, i), "ident",
+                                                i < strv_length(m->idents) ? m->idents[i] : ""));
         for (char **id = m->chain; id && *id; id++)
                 json_array_append_new(chain, json_string(*id));
         root = json_pack("{s:s, s:o, s:o, s:I, s:o, s:o}", "id", m->id, "workspace", json_text(m->workspace), "command",
@@ -94,7 +148,9 @@ int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
 }
 
 static char *copy_text(const json_t *root, const char *key) {
-        return strdup(json_string_value(json_object_get(root, key)) ?: "");
+        char *text = text_of(json_object_get(root, key));
+
+        return text ? text : strdup("");
 }
 
 /* A name of our own making: nothing that leads elsewhere. */
@@ -121,8 +177,9 @@ static int read_layers(const json_t *layers, struct layer_meta *m) {
         size_t i;
 
         json_array_foreach(layers, i, one) {
-                const char *lower = json_string_value(json_object_get(one, "lower"));
-                const char *dest = json_string_value(json_object_get(one, "dest"));
+                _cleanup_(freep) char *lower = text_of(json_object_get(one, "lower"));
+                _cleanup_(freep) char *dest = text_of(json_object_get(one, "dest"));
+                const char *ident = json_string_value(json_object_get(one, "ident"));
 
                 if (!lower || lower[0] != '/' || !dest)
                         return -EBADMSG;
@@ -130,6 +187,8 @@ static int read_layers(const json_t *layers, struct layer_meta *m) {
                         r = strv_push(&m->lowers, lower);
                 if (r >= 0)
                         r = strv_push(&m->dests, dest);
+                if (r >= 0)
+                        r = strv_push(&m->idents, ident ? ident : "");
                 if (r >= 0 && json_is_true(json_object_get(one, "system")))
                         r = strv_push(&m->system, dest);
         }
@@ -138,21 +197,21 @@ static int read_layers(const json_t *layers, struct layer_meta *m) {
 
 int layer_meta_read(int dir, const char *file, struct layer_meta *m) {
         _cleanup_(freep) char *text = NULL;
-        const char *name, *away;
-        json_t *root;
+        const char *away;
+        json_t *root, *name;
         int r;
 
         r = read_whole_file(dir, file, 1 << 20, &text, NULL);
         if (r < 0)
                 return r;
         root = json_loads(text, 0, NULL);
-        name = json_string_value(json_object_get(root, "name"));
+        name = json_object_get(root, "name");
         away = json_string_value(json_object_get(root, "away"));
         m->workspace = copy_text(root, "workspace");
         m->command = copy_text(root, "command");
         m->created = (uint64_t) json_integer_value(json_object_get(root, "created"));
         m->linked = json_is_true(json_object_get(root, "linked"));
-        m->name = name ? strdup(name) : NULL;
+        m->name = name ? text_of(name) : NULL;
         m->away = away ? strdup(away) : NULL;
         if (!m->workspace || !m->command || (name && !m->name) || (away && !m->away))
                 r = -ENOMEM;

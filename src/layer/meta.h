@@ -12,6 +12,7 @@ struct layer_meta {
         uint64_t created; /* seconds since 1970 */
         char **lowers;    /* host folders, one a layer */
         char **dests;     /* where the box had them */
+        char **idents;    /* which directories the lowers were: "DEVICE:INODE", or "" where that is not known */
         char **system;    /* those of dests that are the system's: nobody reviews them, they go with the box */
         char **chain;     /* frozen layers below the box's own, the lowest first */
         bool linked;      /* the box's own layers share files with frozen ones: no box may write there */
@@ -19,6 +20,12 @@ struct layer_meta {
 };
 
 void layer_meta_done(struct layer_meta *m);
+
+/* Whether an open directory is the one that the n-th layer was made over. */
+bool layer_is_same(const struct layer_meta *m, size_t n, int fd);
+/* "DEVICE:INODE" of a directory for `idents`; "" if it cannot be looked at. */
+int layer_identify(const char *path, char **ret);
+
 bool layer_is_system(const struct layer_meta *m, size_t layer);
 int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret);
 

@@ -17,7 +17,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
-#include "../review/review.h"
+#include "../tree/tree.h"
 
 #define DEPTH_MOST 128
 #define COPY_MOST (64 << 20)
@@ -249,7 +249,7 @@ static void sweep(int folder, const char *keep) {
                 char key[NAME_MAX + 1], old[NAME_MAX + 8];
 
                 if (startswith(name, ".new-") || startswith(name, ".old-"))
-                        review_remove_tree(folder, name, NULL);
+                        tree_remove(folder, name);
                 if (name[0] == '.' || len < 6 || !streq(name + len - 5, ".lock") || strncmp(name, keep, len - 5) == 0)
                         continue;
                 lock = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -258,7 +258,7 @@ static void sweep(int folder, const char *keep) {
                 snprintf(key, sizeof(key), "%.*s", (int) (len - 5), name);
                 snprintf(old, sizeof(old), ".old-%s", key);
                 if (renameat(folder, key, folder, old) == 0)
-                        review_remove_tree(folder, old, NULL);
+                        tree_remove(folder, old);
                 unlinkat(folder, name, 0);
         }
         if (dir)
@@ -285,7 +285,7 @@ static int make_new(int folder, const char *key, char *const *tops, bool other) 
         if (r >= 0 && renameat(folder, temporary, folder, key) < 0)
                 r = -errno;
         if (r < 0)
-                review_remove_tree(folder, temporary, NULL);
+                tree_remove(folder, temporary);
         return r;
 }
 

@@ -13,7 +13,7 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../base/text.h"
-#include "../review/review.h"
+#include "../tree/tree.h"
 #include "frozen.h"
 #include "stack.h"
 
@@ -133,7 +133,7 @@ static void sweep(int state, const char *id) {
 
         if (fd >= 0 && faccessat(fd, "meta", F_OK, 0) < 0 && errno == ENOENT && fstat(fd, &st) == 0 &&
             st.st_mtime + SWEEP_AFTER_S < time(NULL) && flock(fd, LOCK_EX | LOCK_NB) == 0)
-                (void) review_remove_tree(all, id, NULL);
+                (void) tree_remove(all, id);
 }
 
 int snapshot_list(const char *root, char ***ret, struct hutch_error *err) {
@@ -164,7 +164,7 @@ int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_IO, errno, "snapshot %s is in use", id);
         (void) unlinkat(snapshot->fd, "meta", 0);
         frozen_unref(snapshot->state, snapshot->meta.chain, NULL, id);
-        r = all < 0 ? all : review_remove_tree(all, id, NULL);
+        r = all < 0 ? all : tree_remove(all, id);
         trash_empty(snapshot->state);
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot remove snapshot %s: %s", id, errno_text(-r)) : 0;
 }
@@ -267,7 +267,7 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
 }
 
 /* What is copied counts as the snapshot's from the first moment on, however long it takes: nobody sweeps it. */
-int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct review_copied *cost,
+int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
                   struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
         _cleanup_(freep) char *id = NULL;

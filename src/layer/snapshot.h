@@ -8,7 +8,7 @@
  * snapshot, alone by who removes it. */
 #pragma once
 
-#include "../review/review.h"
+#include "../tree/merge.h"
 #include "store.h"
 
 struct layer_snapshot {
@@ -21,7 +21,7 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
 
 /* The same of a box that goes on with the layers that it has, and that somebody else may hold: they are copied. They
  * must rest meanwhile. Adds to *cost. */
-int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct review_copied *cost,
+int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
                   struct hutch_error *err);
 
 int snapshot_set_name(struct layer_snapshot *snapshot, const char *name, struct hutch_error *err);

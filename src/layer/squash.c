@@ -7,7 +7,8 @@
 
 #include "../base/io.h"
 #include "../base/strv.h"
-#include "../review/review.h"
+#include "../tree/merge.h"
+#include "../tree/tree.h"
 #include "frozen.h"
 #include "stack.h"
 
@@ -61,7 +62,7 @@ static int merge_into(const struct layer_box *box, size_t n, bool own, int folde
                 r = -errno;
         if (r < 0)
                 return stack_error(err, r, box, "open");
-        return review_merge(uppers.fds, uppers.n, folder, "upper", err);
+        return tree_merge(uppers.fds, uppers.n, folder, "upper", err);
 }
 
 static int compact_one(struct layer_box *box, int target, size_t n, struct hutch_error *err) {
@@ -111,7 +112,7 @@ int stack_compact(struct layer_box *box, struct hutch_error *err) {
 static int squash_one(struct layer_box *box, size_t n, struct hutch_error *err) {
         struct stack_name name = stack_number(n, ".next");
         _cleanup_(closep) int layer = stack_open_layer(box, n), folder = -1;
-        int r = layer < 0 ? layer : review_remove_tree(box->fd, name.text, NULL);
+        int r = layer < 0 ? layer : tree_remove(box->fd, name.text);
 
         if (r >= 0 && mkdirat(box->fd, name.text, 0700) < 0)
                 r = -errno;
@@ -148,16 +149,16 @@ int stack_squash(struct layer_box *box, struct hutch_error *err) {
 int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *err) {
         _cleanup_(closep) int layer = stack_open_layer(box, n);
         _cleanup_(fds_done) struct fds uppers = {0};
-        int r = layer < 0 ? layer : review_remove_tree(layer, "view", NULL);
+        int r = layer < 0 ? layer : tree_remove(layer, "view");
 
         if (r >= 0)
                 r = open_uppers(box, n, true, &uppers);
         if (r < 0)
                 return stack_error(err, r, box, "open");
-        return review_merge(uppers.fds, uppers.n, layer, "view", err);
+        return tree_merge(uppers.fds, uppers.n, layer, "view", err);
 }
 
-static int copy_one(const struct layer_box *box, int target, size_t n, struct review_copied *cost,
+static int copy_one(const struct layer_box *box, int target, size_t n, struct tree_copied *cost,
                     struct hutch_error *err) {
         _cleanup_(closep) int layer = stack_open_layer(box, n), upper = -1, folder = -1;
 
@@ -166,10 +167,10 @@ static int copy_one(const struct layer_box *box, int target, size_t n, struct re
                 folder = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder < 0 || (linkat(layer, "base", folder, "base", 0) < 0 && errno != ENOENT))
                 return stack_error(err, layer < 0 ? layer : -errno, box, "copy");
-        return review_copy(upper, folder, "upper", cost, err);
+        return tree_copy(upper, folder, "upper", cost, err);
 }
 
-int stack_copy(const struct layer_box *box, const char *id, struct review_copied *cost, struct hutch_error *err) {
+int stack_copy(const struct layer_box *box, const char *id, struct tree_copied *cost, struct hutch_error *err) {
         _cleanup_(closep) int layers = openat(box->state, "layers", O_PATH | O_DIRECTORY | O_CLOEXEC), target = -1;
         int r = 0;
 

@@ -10,9 +10,9 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
-#include "../review/attrs.h"
-#include "../review/review.h"
-#include "../review/upper.h"
+#include "../tree/attrs.h"
+#include "../tree/tree.h"
+#include "../tree/upper.h"
 #include "frozen.h"
 
 struct stack_name stack_number(size_t n, const char *suffix) {
@@ -76,7 +76,7 @@ int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *nam
         _cleanup_(closep) int folder = -1, upper = -1;
         int r;
 
-        r = review_remove_tree(box->fd, name, NULL);
+        r = tree_remove(box->fd, name);
         if (r < 0)
                 return r;
         if (mkdirat(box->fd, name, 0700) < 0)
@@ -104,10 +104,11 @@ static int move_away(struct layer_box *box, const char *away, size_t n) {
         if (asprintf(&target, "%s/%zu", away, n) < 0)
                 return -ENOMEM;
         for (;; tries++) {
-                if (startswith(away, "trash/") && ((mkdirat(box->state, "trash", 0700) < 0 && errno != EEXIST) ||
-                                                   (mkdirat(box->state, away, 0700) < 0 && errno != EEXIST)))
-                        continue;
-                if (renameat(box->fd, stack_number(n, "").text, box->state, target) == 0)
+                bool made =
+                        !startswith(away, "trash/") || ((mkdirat(box->state, "trash", 0700) == 0 || errno == EEXIST) &&
+                                                        (mkdirat(box->state, away, 0700) == 0 || errno == EEXIST));
+
+                if (made && renameat(box->fd, stack_number(n, "").text, box->state, target) == 0)
                         return 0;
                 if (errno != ENOENT || tries > 100)
                         return -errno;
@@ -141,7 +142,7 @@ static void forget_unfinished(struct layer_box *box) {
                 const char *dot = strchr(entry->d_name, '.');
 
                 if (dot && dot != entry->d_name && streq(dot, ".next"))
-                        (void) review_remove_tree(box->fd, entry->d_name, NULL);
+                        (void) tree_remove(box->fd, entry->d_name);
         }
         if (d)
                 closedir(d);
@@ -232,7 +233,7 @@ static int freeze(struct layer_box *box) {
                 _cleanup_(closep) int frozen = frozen_open(box->state, id, n);
 
                 if (frozen >= 0)
-                        (void) review_remove_tree(frozen, "work", NULL);
+                        (void) tree_remove(frozen, "work");
         }
         layer_meta_done(&next);
         return r;

@@ -33,8 +33,8 @@ int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error 
 int stack_squash(struct layer_box *box, struct hutch_error *err);
 
 /* Copies the box's own layers, which are left as they are, into the frozen layer of that id. */
-struct review_copied;
-int stack_copy(const struct layer_box *box, const char *id, struct review_copied *cost, struct hutch_error *err);
+struct tree_copied;
+int stack_copy(const struct layer_box *box, const char *id, struct tree_copied *cost, struct hutch_error *err);
 
 /* The n-th layer with all below it, merged into the folder `view` of it: to be looked at, and removed afterwards. */
 int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *err);

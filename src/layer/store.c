@@ -17,7 +17,7 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
-#include "../review/review.h"
+#include "../tree/tree.h"
 #include "frozen.h"
 #include "stack.h"
 
@@ -36,6 +36,29 @@ void layer_freep(struct layer_box **box) {
         layer_free(*box);
 }
 
+/* The path without symbolic links, as far as it exists: plans name resolved paths, and init follows no links. */
+static int resolve(char **path) {
+        _cleanup_(freep) char *existing = strdup(*path), *resolved = NULL;
+        char *end;
+
+        if (!existing)
+                return -ENOMEM;
+        end = existing + strlen(existing);
+        for (char real[PATH_MAX]; end > existing; *end = 0) {
+                if (realpath(existing, real)) {
+                        if (asprintf(&resolved, "%s%s", streq(real, "/") ? "" : real, *path + (end - existing)) < 0)
+                                return -ENOMEM;
+                        free(*path);
+                        *path = take_ptr(resolved);
+                        return 0;
+                }
+                do
+                        end--;
+                while (end > existing && *end != '/');
+        }
+        return 0;
+}
+
 int layer_root(char *const *env, char **ret, struct hutch_error *err) {
         const char *state = strv_find_assignment(env, "XDG_STATE_HOME"), *home = strv_find_assignment(env, "HOME");
         int n;
@@ -47,7 +70,13 @@ int layer_root(char *const *env, char **ret, struct hutch_error *err) {
         else
                 return error_set(err, HUTCH_E_POLICY_INVALID, ENOENT,
                                  "no place for copy-on-write layers: set HOME or XDG_STATE_HOME");
-        return n < 0 ? error_oom(err) : 0;
+        if (n < 0)
+                return error_oom(err);
+        if (resolve(ret) < 0) {
+                free(take_ptr(*ret));
+                return error_oom(err);
+        }
+        return 0;
 }
 
 /* mkdir -p, each folder for its owner alone where it is made. */
@@ -98,9 +127,27 @@ static struct layer_box *new_box(void) {
         return box;
 }
 
+/* Which directories the layers lie over, unless that is known from the box that this one comes from. */
+static int identify(struct layer_box *box) {
+        for (size_t n = strv_length(box->meta.idents); box->meta.lowers[n]; n++) {
+                _cleanup_(freep) char *ident = NULL;
+                int r = layer_is_system(&box->meta, n) ? strv_push(&box->meta.idents, "")
+                                                       : layer_identify(box->meta.lowers[n], &ident);
+
+                if (r >= 0 && ident)
+                        r = strv_push(&box->meta.idents, ident);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 /* Everything but the meta, which makes it a box. */
 static int fill(struct layer_box *box) {
         int r = frozen_ref(box->state, box->meta.chain, box->meta.id);
+
+        if (r >= 0)
+                r = identify(box);
 
         for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++) {
                 _cleanup_(closep) int model = stack_open_top(box, box->meta.chain, n);
@@ -185,6 +232,8 @@ int layer_add(struct layer_box *box, const char *lower, const char *dest, struct
         if (r >= 0)
                 r = strv_push(&box->meta.dests, dest);
         if (r >= 0)
+                r = identify(box);
+        if (r >= 0)
                 r = stack_make_fresh(box, n, -1, stack_number(n, "").text);
         if (r >= 0)
                 r = layer_meta_write(box->fd, "meta", &box->meta);
@@ -198,7 +247,7 @@ static int renew_work(int box, size_t n) {
 
         snprintf(name, sizeof(name), "%zu", n);
         layer = openat(box, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        r = layer < 0 ? -errno : review_remove_tree(layer, "work", NULL);
+        r = layer < 0 ? -errno : tree_remove(layer, "work");
         if (r >= 0 && mkdirat(layer, "work", 0700) < 0)
                 r = -errno;
         return r;
@@ -325,6 +374,15 @@ void layer_sweep_shared(const char *root) {
         trash_empty(state);
 }
 
+/* The ids of reviewed boxes only guard boxes that are older: without any box they have no use. */
+static void forget_reviewed(int state, const char *root) {
+        _cleanup_(strv_freep) char **ids = NULL;
+
+        if (layer_list(root, &ids, NULL) < 0 || strv_length(ids) > 0)
+                return;
+        (void) tree_remove(state, LAYER_REVIEWED);
+}
+
 int layer_remove(struct layer_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         _cleanup_(closep) int dir = -1;
@@ -340,10 +398,12 @@ int layer_remove(struct layer_box *box, struct hutch_error *err) {
         r = path_dirname(box->path, &root);
         if (r >= 0) {
                 dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = dir < 0 ? -errno : review_remove_tree(dir, path_basename(box->path), NULL);
+                r = dir < 0 ? -errno : tree_remove(dir, path_basename(box->path));
         }
         if (box->state >= 0)
                 trash_empty(box->state);
+        if (r >= 0 && box->state >= 0)
+                forget_reviewed(box->state, root);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot remove %s: %s", box->path, errno_text(-r));
         return 0;

@@ -55,6 +55,9 @@ void layer_sweep(const char *root, const char *id);
 /* The same for frozen layers and what was thrown away. */
 void layer_sweep_shared(const char *root);
 
+/* The directory beside the boxes with the ids that were reviewed last. */
+#define LAYER_REVIEWED "reviewed"
+
 /* Removes the box with everything in it, whatever it holds. */
 int layer_remove(struct layer_box *box, struct hutch_error *err);
 

@@ -78,6 +78,9 @@ static int set_up_v1(struct group *g, const struct plan *plan, const struct cgro
                 return r;
         if (make_v1(&g->accounting, "cpuacct", NULL) < 0)
                 g->accounting.fd = -1;
+        if (plan->cpu_time_ms && g->accounting.fd < 0 && plan->enforced[HUTCH_G_CPU] == HUTCH_ENFORCED)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "limits: no cpuacct controller to count processor time by");
         if (bytes && facts->memory) {
                 r = group_write(&g->folders[MEMORY], "memory.limit_in_bytes", "%llu", bytes);
                 if (r < 0)

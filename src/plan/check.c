@@ -38,19 +38,32 @@ static int check_parts(const struct plan_input *in, const struct path_fact *fact
                          what, fact->real, fact->n_mounts);
 }
 
+/* Sockets of tmux, X11, agents and services are in these: who can write there can have commands run on the host. */
+static int check_shared(const char *real, const char *what, struct hutch_error *err) {
+        static const char *const shared[] = {"/tmp", "/var/tmp", "/run", "/var/run"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
+                if (streq(real, shared[i]))
+                        return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
+                                         "%s %s: refused, other programs keep their sockets there: name a directory "
+                                         "in it",
+                                         what, real);
+        return 0;
+}
+
 static int check_workspace(const struct plan_input *in, struct hutch_error *err) {
         const struct path_fact *ws = &in->survey->workspace;
-        const char *path = in->policy->workspace_dir ? in->policy->workspace_dir : in->policy->base_dir;
+        const char *path = policy_dir(in->policy);
         int r;
 
-        if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
+        if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
                 return 0;
         r = check_present(ws, "workspace", path, err);
         if (r < 0)
                 return r;
         if (ws->type != S_IFDIR)
                 return error_set(err, HUTCH_E_PATH_MISSING, ENOTDIR, "workspace %s: not a folder", path);
-        if (!in->isolated)
+        if (!in->traits)
                 return 0;
         if (streq(ws->real, "/"))
                 return error_set(
@@ -62,11 +75,14 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
                         "workspace %s: refused, it is your home with everything in it: name a folder with -d DIR, "
                         "or say --workspace none",
                         ws->real);
+        r = check_shared(ws->real, "workspace", err);
+        if (r < 0)
+                return r;
         if (path_is_beneath(ws->real, "/proc") || path_is_beneath(ws->real, "/sys") ||
             path_is_beneath(ws->real, "/dev"))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
                                  "workspace %s: refused, it is the kernel's, not a folder of files", ws->real);
-        r = in->policy->workspace == HUTCH_WORKSPACE_COW ? check_parts(in, ws, "workspace", err) : 0;
+        r = policy_workspace(in->policy) == HUTCH_WORKSPACE_COW ? check_parts(in, ws, "workspace", err) : 0;
         return r < 0 ? r : check_own_folders(in->survey, ws->real, "workspace", err);
 }
 
@@ -103,19 +119,67 @@ static int check_stays_inside(const struct plan_input *in, const struct path_rul
                 rule->origin, rule->path, fact->real);
 }
 
-/* Hidden under one name, a file is still there under its others. */
-static int check_links(const struct plan_input *in, const struct path_rule *rule, const struct path_fact *fact,
-                       struct hutch_error *err) {
-        if (rule->access != HUTCH_HIDE || fact->type != S_IFREG || fact->links < 2 || in->policy->allow_degraded)
-                return 0;
-        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EMLINK,
-                         "%s %s: it has %lu names (hard links) and would be hidden under this one only "
-                         "(--allow-degraded accepts that)",
-                         rule->origin, rule->path, (unsigned long) fact->links);
+/* Whether the host's path lies in a directory that the box may write to: the workspace, or the path of an earlier rule.
+ * Copy-on-write ones count where the box's own view matters (`layers`). */
+static bool lies_in_writable(const struct plan_input *in, const struct path_rule *rule, const char *path, bool layers) {
+        const struct path_fact *ws = &in->survey->workspace;
+        const struct path_rule *paths = in->policy->paths;
+
+        if ((policy_workspace(in->policy) == HUTCH_WORKSPACE_RW ||
+             (layers && policy_workspace(in->policy) == HUTCH_WORKSPACE_COW)) &&
+            ws->real && path_is_beneath(path, ws->real))
+                return true;
+        for (size_t i = 0; i < in->policy->n_paths && &paths[i] != rule; i++)
+                if ((paths[i].access == HUTCH_WRITE || (layers && paths[i].access == HUTCH_COW)) &&
+                    in->survey->paths[i].real && path_is_beneath(path, in->survey->paths[i].real))
+                        return true;
+        return false;
 }
 
-static int check_path(const struct plan_input *in, const struct path_rule *rule, const struct path_fact *fact,
-                      struct hutch_error *err) {
+/* Why a rule does not keep what it promises, or NULL.
+ *
+ * - Hidden under one name, a file is still there under its others.
+ * - A link to a read-only file can be replaced where its directory is writable: only what it leads to is mounted.
+ * - In a namespace of its own a nested box renames the directory that a rule is mounted on, and finds what lies below.
+ */
+static const char *find_gap(const struct plan_input *in, const struct path_rule *rule, const struct path_fact *fact) {
+        if (!fact->real)
+                return NULL;
+        if (rule->access == HUTCH_HIDE && fact->type == S_IFREG && fact->links > 1)
+                return "the file has other names (hard links), under which it stays visible";
+        if (rule->access == HUTCH_READ && !rule->dest && !streq(rule->path, fact->real) &&
+            lies_in_writable(in, rule, rule->path, false))
+                return "it is a symbolic link in a writable directory, and the box can replace it; name its target";
+        if (policy_flag(in->policy, KEY_ALLOW_NESTED) &&
+            ((rule->access == HUTCH_READ && lies_in_writable(in, rule, fact->real, false)) ||
+             (rule->access == HUTCH_HIDE && lies_in_writable(in, rule, fact->real, true))))
+                return "with --allow-nested a box can undo it inside a writable directory";
+        return NULL;
+}
+
+const char *plan_rule_gap(const struct plan_input *in, size_t index) {
+        const struct path_rule *rule = &in->policy->paths[index];
+        const struct path_fact *fact = &in->survey->paths[index];
+        const char *gap = find_gap(in, rule, fact);
+
+        for (size_t i = 0; !gap && i < fact->n_matches; i++)
+                gap = find_gap(in, rule, &fact->matches[i]);
+        return gap;
+}
+
+static int check_gap(const struct plan_input *in, size_t index, struct hutch_error *err) {
+        const char *gap = policy_flag(in->policy, KEY_ALLOW_DEGRADED) ? NULL : plan_rule_gap(in, index);
+
+        if (!gap)
+                return 0;
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EPERM,
+                         "cannot enforce %s %s: %s (--allow-degraded runs without)", in->policy->paths[index].origin,
+                         in->policy->paths[index].path, gap);
+}
+
+static int check_path(const struct plan_input *in, size_t index, struct hutch_error *err) {
+        const struct path_rule *rule = &in->policy->paths[index];
+        const struct path_fact *fact = &in->survey->paths[index];
         const char *where = rule->dest ? rule->dest : rule->path;
         int r;
 
@@ -125,6 +189,8 @@ static int check_path(const struct plan_input *in, const struct path_rule *rule,
         if (streq(where, "/"))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM, "%s /: refused: name the folders that are needed",
                                  rule->origin);
+        if (fact->pattern)
+                return check_gap(in, index, err);
         if (rule->access == HUTCH_TMPFS || (rule->access == HUTCH_HIDE && !fact->real))
                 return 0;
         r = check_present(fact, rule->origin, rule->path, err);
@@ -137,7 +203,7 @@ static int check_path(const struct plan_input *in, const struct path_rule *rule,
                                  fact->real);
         r = check_stays_inside(in, rule, fact, err);
         if (r >= 0)
-                r = check_links(in, rule, fact, err);
+                r = check_gap(in, index, err);
         if (r >= 0)
                 r = check_kind(rule, fact, err);
         if (r < 0 || (rule->access != HUTCH_WRITE && rule->access != HUTCH_COW))
@@ -147,6 +213,9 @@ static int check_path(const struct plan_input *in, const struct path_rule *rule,
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
                         "%s %s: refused, it is your home with everything in it: name the folders that are needed",
                         rule->origin, rule->path);
+        r = check_shared(fact->real, rule->origin, err);
+        if (r < 0)
+                return r;
         r = rule->access == HUTCH_COW ? check_parts(in, fact, rule->origin, err) : 0;
         return r < 0 ? r : check_own_folders(in->survey, fact->real, rule->origin, err);
 }
@@ -155,7 +224,7 @@ int plan_check_paths(const struct plan_input *in, struct hutch_error *err) {
         int r;
 
         r = check_workspace(in, err);
-        for (size_t i = 0; r >= 0 && in->isolated && i < in->policy->n_paths; i++)
-                r = check_path(in, &in->policy->paths[i], &in->survey->paths[i], err);
+        for (size_t i = 0; r >= 0 && in->traits && i < in->policy->n_paths; i++)
+                r = check_path(in, i, err);
         return r;
 }

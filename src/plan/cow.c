@@ -28,14 +28,13 @@ static int add_file(struct plan *plan, const struct mount_fact *part, struct ste
 
         s.kind = part->special ? STEP_HIDE : STEP_BIND;
         if (part->special)
-                r = strv_pushf(&plan->notices,
-                               "%s is hidden: it is mounted inside of a copy-on-write folder, and neither a file nor a "
-                               "folder",
-                               part->path);
+                r = events_note(&plan->events, NOTICE_MOUNT_HIDDEN, part->path, NULL,
+                                "%s is hidden: it is mounted inside a copy-on-write directory and is neither a file "
+                                "nor a directory",
+                                part->path);
         else if (!(s.flags & STEP_SYSTEM))
-                r = strv_pushf(&plan->notices,
-                               "%s is read-only: it is a mount of its own inside of a copy-on-write folder",
-                               part->path);
+                r = events_note(&plan->events, NOTICE_MOUNT_READ_ONLY, part->path, NULL,
+                                "%s is read-only: it is a separate mount inside a copy-on-write directory", part->path);
         s.flags = part->special ? 0 : s.flags & ~(unsigned) STEP_SYSTEM;
         if (part->special)
                 s.source = NULL;
@@ -45,21 +44,21 @@ static int add_file(struct plan *plan, const struct mount_fact *part, struct ste
 /* Where some of the parts are folders that could be renamed otherwise. */
 static int tell_split(struct plan *plan, const struct path_fact *fact) {
         return !is_split(plan, fact) ? 0
-                                     : strv_pushf(&plan->notices,
-                                                  "%s has other file systems mounted inside, so the folders in it are "
-                                                  "copy-on-write each by itself: they cannot be renamed or removed, "
-                                                  "and files are moved between them by copying",
-                                                  fact->real);
+                                     : events_note(&plan->events, NOTICE_COW_SPLIT, fact->real, NULL,
+                                                   "%s has other file systems mounted inside, so each directory in it "
+                                                   "is copy-on-write by itself: these cannot be renamed or removed, "
+                                                   "and files are moved between them by copying",
+                                                   fact->real);
 }
 
 /* One group is mapped into a box of an ordinary user's, and an overlay gives what it copies the group that it had. */
 static int tell_group(struct plan *plan, const struct path_fact *fact) {
         if (plan->map_by_parent || fact->gid == plan->host_gid)
                 return 0;
-        return strv_pushf(&plan->notices,
-                          "%s is of group %u, which the box does not have: what is of another group than yours cannot "
-                          "be changed in it (\"Value too large for defined data type\")",
-                          fact->real, (unsigned) fact->gid);
+        return events_note(&plan->events, NOTICE_COW_FOREIGN_GROUP, fact->real, NULL,
+                           "%s belongs to group %u, which the box does not have: files of another group than yours "
+                           "cannot be changed in it (\"Value too large for defined data type\")",
+                           fact->real, (unsigned) fact->gid);
 }
 
 /* A layer's flags and what is below it, by what it is about. */

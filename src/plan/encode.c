@@ -7,16 +7,14 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7032u /* "hlp2"; named sessions find by it who speaks as they do */
+#define PLAN_MAGIC 0x686c7034u /* "hlp4"; named sessions find by it who speaks as they do */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000
 
 enum {
-        PLAN_ISOLATED = 1,
-        PLAN_OWN_NETWORK = 2,
+        PLAN_NET_OPEN = 1,
         PLAN_NESTED = 4,
-        PLAN_LANDLOCK = 8,
         PLAN_MAP_BY_PARENT = 16,
         PLAN_TRUNCATE = 32,
         PLAN_GROUP = 64,
@@ -28,13 +26,14 @@ enum {
 
 int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_u32(b, PLAN_MAGIC);
-        wire_put_u32(b, (p->isolated ? PLAN_ISOLATED : 0u) | (p->own_network ? PLAN_OWN_NETWORK : 0u) |
-                                (p->nested ? PLAN_NESTED : 0u) | (p->landlock ? PLAN_LANDLOCK : 0u) |
+        wire_put_u32(b, (p->nested ? PLAN_NESTED : 0u) | (p->net_open ? PLAN_NET_OPEN : 0u) |
                                 (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
                                 (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u) |
                                 (p->session ? PLAN_SESSION : 0u));
+        wire_put_u32(b, p->traits);
         wire_put_str(b, p->backend);
+        wire_put_str(b, p->channel);
         wire_put_u32(b, p->uid);
         wire_put_u32(b, p->gid);
         wire_put_u32(b, p->host_uid);
@@ -47,8 +46,9 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->env);
         wire_put_strv(b, p->env_origins);
         wire_put_strv(b, p->search);
-        wire_put_strv(b, p->notices);
+        events_put(b, &p->events);
         wire_put_strv(b, p->env_block);
+        relay_config_encode(&p->network, b);
         wire_put_u64(b, p->timeout_ms);
         wire_put_u64(b, p->output_cap);
         wire_put_u32(b, p->n_layers);
@@ -137,10 +137,8 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         if (wire_get_u32(&r) != PLAN_MAGIC)
                 return -EBADMSG;
         flags = wire_get_u32(&r);
-        p->isolated = flags & PLAN_ISOLATED;
-        p->own_network = flags & PLAN_OWN_NETWORK;
+        p->net_open = flags & PLAN_NET_OPEN;
         p->nested = flags & PLAN_NESTED;
-        p->landlock = flags & PLAN_LANDLOCK;
         p->map_by_parent = flags & PLAN_MAP_BY_PARENT;
         p->truncate = flags & PLAN_TRUNCATE;
         p->group = flags & PLAN_GROUP;
@@ -148,7 +146,9 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->ephemeral = flags & PLAN_EPHEMERAL;
         p->session = flags & PLAN_SESSION;
         p->open_root = flags & PLAN_OPEN_ROOT;
+        p->traits = wire_get_u32(&r);
         p->backend = wire_get_str(&r);
+        p->channel = wire_get_str(&r);
         p->uid = wire_get_u32(&r);
         p->gid = wire_get_u32(&r);
         p->host_uid = wire_get_u32(&r);
@@ -161,8 +161,9 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->env = wire_get_strv(&r);
         p->env_origins = wire_get_strv(&r);
         p->search = wire_get_strv(&r);
-        p->notices = wire_get_strv(&r);
+        events_get(&r, &p->events);
         p->env_block = wire_get_strv(&r);
+        relay_config_get(&r, &p->network);
         p->timeout_ms = wire_get_u64(&r);
         p->output_cap = wire_get_u64(&r);
         p->n_layers = wire_get_u32(&r);
@@ -178,7 +179,8 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         }
         decode_steps(&r, p);
         if (r.failed || r.left > 0 || !p->backend || !p->user || !p->home || !p->cwd || !strv_length(p->argv) ||
-            p->n_layers > LAYERS_MOST || !env_is_whole(p))
+            p->n_layers > LAYERS_MOST || p->traits & ~(unsigned) TRAIT_ALL || (p->session && !p->channel) ||
+            !env_is_whole(p))
                 return -EBADMSG;
         *ret = take_ptr(p);
         return 0;

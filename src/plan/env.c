@@ -5,6 +5,7 @@
 #include "plan.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 
 #include "../base/path.h"
@@ -48,28 +49,40 @@ static int set(struct plan *plan, const char *name, const char *value, const cha
         return 0;
 }
 
-int plan_may_pass(const struct plan *plan, const char *name, char ***notices) {
+bool plan_blocks(const struct plan *plan, const char *name) {
         for (char **one = plan->env_block; one && *one; one++)
-                if (streq(*one, name)) /* a block always wins over a pass */
-                        return 0;
+                if (fnmatch(*one, name, 0) == 0)
+                        return true;
+        return false;
+}
+
+int plan_note_blocked(const char *name, struct events *events) {
+        return events_note(events, NOTICE_VARIABLE_BLOCKED, name, NULL,
+                           "%s was not set in the box: a block overrides explicit values too", name);
+}
+
+int plan_may_pass(const struct plan *plan, const char *name, struct events *events) {
+        char fix[256];
+
+        if (plan_blocks(plan, name)) /* a block always wins over a pass */
+                return 0;
         if (!is_blocked(name))
                 return 1;
-        return strv_pushf(notices,
-                          "%s was not passed into the box: it can make programs run foreign code; --env %s=VALUE sets "
-                          "it on purpose",
-                          name, name);
+        snprintf(fix, sizeof(fix), "--env %s=VALUE", name);
+        return events_note(events, NOTICE_VARIABLE_BLOCKED, name, fix,
+                           "%s was not passed into the box: it can make programs run foreign code", name);
 }
 
 static int pass(struct plan *plan, const struct survey *survey, const char *name, const char *origin) {
         const char *value = strv_find_assignment(survey->env, name);
-        int r = plan_may_pass(plan, name, &plan->notices);
+        int r = plan_may_pass(plan, name, &plan->events);
 
         return r > 0 && value ? set(plan, name, value, origin) : r < 0 ? r : 0;
 }
 
 /* Whether the box shows the host's folder `path` under its own name, as the last step that covers it says. */
 static bool shown_as_is(const struct plan *plan, const char *path) {
-        bool shown = !plan->isolated;
+        bool shown = !plan->traits;
 
         for (size_t i = 0; i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
@@ -106,7 +119,7 @@ static int make_path(struct plan *plan, const char *host_path) {
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (streq(plan->steps[i].dest, "/run/hutch"))
                         r = add_folder(plan, "/run/hutch/bin");
-        if (r >= 0 && plan->isolated)
+        if (r >= 0 && plan->traits)
                 r = add_folder(plan, local);
         for (char *next = text, *dir; r >= 0 && (dir = strsep(&next, ":"));)
                 if (dir[0] == '/' && shown_as_is(plan, dir))
@@ -160,8 +173,9 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
         if (r >= 0)
                 r = set(plan, "SHELL", in->survey->has_bash ? "/bin/bash" : "/bin/sh", "default");
         if (r >= 0)
-                r = set(plan, "TMPDIR", "/tmp", "default");
-        if (r >= 0 && plan->isolated)
+                r = set(plan, "TMPDIR", plan->traits && !(plan->traits & TRAIT_OWN_ROOT) ? SCRATCH "/tmp" : "/tmp",
+                        "default");
+        if (r >= 0 && plan->traits)
                 r = add_tool_defaults(plan, in);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(passed); i++)
                 r = pass(plan, in->survey, passed[i], "default");
@@ -176,7 +190,8 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
 
 /* A PATH that was set by hand is also where the command is looked for. */
 static int follow_path(struct plan *plan) {
-        _cleanup_(freep) char *text = strdup(strv_find_assignment(plan->env, "PATH"));
+        const char *path = strv_find_assignment(plan->env, "PATH");
+        _cleanup_(freep) char *text = strdup(path ? path : standard_path);
 
         if (!text)
                 return -ENOMEM;
@@ -184,6 +199,45 @@ static int follow_path(struct plan *plan) {
         for (char *next = text, *dir; (dir = strsep(&next, ":"));)
                 if (dir[0] == '/' && strv_push(&plan->search, dir) < 0)
                         return -ENOMEM;
+        return 0;
+}
+
+static int pass_matching(struct plan *plan, const struct survey *survey, const char *pattern, const char *origin) {
+        for (char **e = survey->env; e && *e; e++) {
+                _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
+                int r;
+
+                if (!name)
+                        return -ENOMEM;
+                if (fnmatch(pattern, name, 0) != 0)
+                        continue;
+                r = pass(plan, survey, name, origin);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A block beats everything, explicit values too. What every box has (PATH, HOME, …) is removed without a notice. */
+static int remove_blocked(struct plan *plan) {
+        for (size_t i = 0; plan->env && plan->env[i];) {
+                _cleanup_(freep) char *name = strndup(plan->env[i], strcspn(plan->env[i], "="));
+
+                if (!name)
+                        return -ENOMEM;
+                if (!plan_blocks(plan, name)) {
+                        i++;
+                        continue;
+                }
+                if (!streq(plan->env_origins[i], "default") && plan_note_blocked(name, &plan->events) < 0)
+                        return -ENOMEM;
+                free(plan->env[i]);
+                free(plan->env_origins[i]);
+                for (size_t k = i; plan->env[k]; k++) {
+                        plan->env[k] = plan->env[k + 1];
+                        plan->env_origins[k] = plan->env_origins[k + 1];
+                }
+        }
         return 0;
 }
 
@@ -195,6 +249,8 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 
                 if (rule->value)
                         r = set(plan, rule->name, rule->value, rule->origin);
+                else if (strchr(rule->name, '*'))
+                        r = pass_matching(plan, in->survey, rule->name, rule->origin);
                 else
                         r = pass(plan, in->survey, rule->name, rule->origin);
         }
@@ -214,11 +270,13 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 
-        r = strv_copy(in->policy->env_block, &plan->env_block);
+        r = strv_copy(policy_list(in->policy, KEY_ENV_BLOCK), &plan->env_block);
         if (r >= 0)
                 r = add_defaults(plan, in);
         if (r >= 0)
                 r = apply_rules(plan, in);
+        if (r >= 0)
+                r = remove_blocked(plan);
         if (r >= 0)
                 r = follow_path(plan);
         return r < 0 ? error_oom(err) : 0;

@@ -2,9 +2,9 @@
 #include "plan.h"
 
 #include <errno.h>
-#include <jansson.h>
 
 #include "../base/buf.h"
+#include "../base/json.h"
 #include "../base/strv.h"
 #include "../base/text.h"
 
@@ -44,6 +44,8 @@ static void put_steps(struct buf *b, const struct plan *plan) {
                         buf_puts(b, "  from ");
                         put_quoted(b, s->source);
                 }
+                if (s->kind == STEP_COW) /* made, or found among those of the box, when it starts */
+                        buf_printf(b, "  layer %s%u", plan->ephemeral ? "in memory, " : "", s->layer);
                 if (strv_length(s->below) > 0)
                         buf_printf(b, "  with %zu layer%s", strv_length(s->below),
                                    strv_length(s->below) == 1 ? "" : "s");
@@ -55,6 +57,32 @@ static void put_steps(struct buf *b, const struct plan *plan) {
                         buf_printf(b, "  (%s)", s->origin);
                 buf_puts(b, "\n");
         }
+}
+
+static void put_event(struct buf *b, const struct hutch_event *e) {
+        buf_printf(b, "note: %s", e->text);
+        if (e->fix)
+                buf_printf(b, " (%s)", e->fix);
+        buf_puts(b, "\n");
+}
+
+static void put_list(struct buf *b, const char *label, char *const *list) {
+        for (; list && *list; list++)
+                buf_printf(b, "%s%s\n", label, *list);
+}
+
+static void put_network(struct buf *b, const struct plan *plan) {
+        if (!(plan->traits & TRAIT_OWN_NET))
+                buf_printf(b, "network   %s\n", plan->net_open ? "the host's" : "none, not even a loopback");
+        else if (!plan->network.outbound)
+                buf_puts(b, "network   none but the box's own loopback\n");
+        else
+                buf_printf(b, "network   allowed hosts%s\n", plan->network.rules ? "" : ": none");
+        put_list(b, "allow     ", plan->network.rules);
+        put_list(b, "publish   ", plan->network.publish);
+        if (plan->network.publish_auto)
+                buf_puts(b, "publish   every TCP port that the box listens on\n");
+        put_list(b, "host port ", plan->network.host_ports);
 }
 
 int plan_explain(const struct plan *plan, char **ret) {
@@ -69,12 +97,13 @@ int plan_explain(const struct plan *plan, char **ret) {
         buf_puts(&b, "\nfolder    ");
         put_quoted(&b, plan->cwd);
         buf_printf(&b, "\nbackend   %s\n", plan->backend);
-        if (plan->isolated) {
+        if (plan->traits) {
                 buf_printf(&b, "identity  %s, uid %u gid %u inside, uid %u gid %u outside\n", plan->user, plan->uid,
                            plan->gid, plan->host_uid, plan->host_gid);
-                buf_printf(&b, "network   %s\n", plan->own_network ? "none but the box's own loopback" : "the host's");
-                buf_printf(&b, "walls     namespaces, no capabilities, no new privileges, system call filter%s%s\n",
-                           plan->landlock ? ", Landlock" : "", plan->nested ? " (nesting allowed)" : "");
+                put_network(&b, plan);
+                buf_printf(&b, "walls     %sno capabilities, no new privileges, system call filter%s%s\n",
+                           plan->traits & TRAIT_OWN_ROOT ? "namespaces, " : "",
+                           plan->traits & TRAIT_LANDLOCK ? ", Landlock" : "", plan->nested ? " (nesting allowed)" : "");
         } else
                 buf_puts(&b, "walls     none: the command runs as you, on your files\n");
         if (plan->timeout_ms)
@@ -112,46 +141,29 @@ int plan_explain(const struct plan *plan, char **ret) {
         }
         buf_puts(&b, "guarantees:\n");
         for (int g = 0; g < HUTCH_G_COUNT; g++)
-                buf_printf(&b, "  %-12s%s\n", guarantee_name(g), enforcement_name(plan->enforced[g]));
-        for (char **n = plan->notices; n && *n; n++)
-                buf_printf(&b, "note: %s\n", *n);
+                buf_printf(&b, "  %-12s%s\n", hutch_guarantee_name(g), hutch_enforcement_name(plan->enforced[g]));
+        for (size_t i = 0; i < plan->events.n; i++)
+                put_event(&b, plan->events.items[i]);
         *ret = buf_take_string(&b);
         return *ret ? 0 : -ENOMEM;
 }
 
 /* A string of the host or of a request: JSON text where it is UTF-8, else {"base64": …}. */
-static json_t *json_bytes(const char *s) {
-        _cleanup_(buf_done) struct buf b = {0};
-
-        if (!s)
-                return json_null();
-        if (text_is_utf8(s, strlen(s)))
-                return json_string(s);
-        text_put_base64(&b, s, strlen(s));
-        return json_pack("{s:s%}", "base64", (const char *) b.data, b.len);
-}
-
-static json_t *json_strv(char *const *v) {
-        json_t *a = json_array();
-
-        for (; v && *v; v++)
-                json_array_append_new(a, json_bytes(*v));
-        return a;
-}
-
 static json_t *json_steps(const struct plan *plan) {
         json_t *steps = json_array();
 
         for (size_t i = 0; i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
-                json_t *o = json_pack("{s:s, s:o}", "kind", kind_names[s->kind], "dest", json_bytes(s->dest));
+                json_t *o = json_pack("{s:s, s:o}", "kind", kind_names[s->kind], "dest", json_text(s->dest));
 
                 if (s->source)
-                        json_object_set_new(o, "source", json_bytes(s->source));
+                        json_object_set_new(o, "source", json_text(s->source));
                 if (s->text && s->kind == STEP_SYMLINK)
-                        json_object_set_new(o, "target", json_bytes(s->text));
+                        json_object_set_new(o, "target", json_text(s->text));
+                if (s->kind == STEP_COW)
+                        json_object_set_new(o, "layer", json_integer(s->layer));
                 if (strv_length(s->below) > 0)
-                        json_object_set_new(o, "below", json_strv(s->below));
+                        json_object_set_new(o, "below", json_texts(s->below));
                 if (access_of(s)[0])
                         json_object_set_new(o, "access", json_string(access_of(s)));
                 if (s->flags & STEP_DEVICES)
@@ -169,18 +181,17 @@ static json_t *json_env(const struct plan *plan) {
                 size_t n = strcspn(plan->env[i], "=");
                 _cleanup_(freep) char *name = strndup(plan->env[i], n);
 
-                json_array_append_new(env,
-                                      json_pack("{s:o, s:o, s:s}", "name", json_bytes(name), "value",
-                                                is_secret(plan, i) ? json_null() : json_bytes(plan->env[i] + n + 1),
-                                                "origin", plan->env_origins[i]));
+                json_array_append_new(env, json_pack("{s:o, s:o, s:s}", "name", json_text(name), "value",
+                                                     is_secret(plan, i) ? json_null() : json_text(plan->env[i] + n + 1),
+                                                     "origin", plan->env_origins[i]));
         }
         return env;
 }
 
 static json_t *json_identity(const struct plan *plan) {
-        return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:s?}", "user", json_bytes(plan->user), "uid",
+        return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:s?}", "user", json_text(plan->user), "uid",
                          (json_int_t) plan->uid, "gid", (json_int_t) plan->gid, "host_uid", (json_int_t) plan->host_uid,
-                         "host_gid", (json_int_t) plan->host_gid, "home", json_bytes(plan->home), "host_name",
+                         "host_gid", (json_int_t) plan->host_gid, "home", json_text(plan->home), "host_name",
                          plan->host_name);
 }
 
@@ -197,16 +208,33 @@ static json_t *json_limits(const struct plan *plan) {
                          json_number(plan->disk), "control_group", plan->group);
 }
 
+const char *trait_name(enum trait trait) {
+        static const char *const names[N_TRAITS] = {"own_root", "own_pids", "own_net",  "own_ids",
+                                                    "own_ipc",  "filter",   "landlock", "delegated"};
+
+        return names[__builtin_ctz(trait)];
+}
+
+static json_t *json_traits(const struct plan *plan) {
+        json_t *list = json_array();
+
+        for (unsigned bit = 0; bit < N_TRAITS; bit++)
+                if (plan->traits & 1u << bit)
+                        json_array_append_new(list, json_string(trait_name((enum trait)(1u << bit))));
+        return list;
+}
+
 int plan_explain_json(const struct plan *plan, char **ret) {
         json_t *root, *enforced = json_object();
 
         for (int g = 0; g < HUTCH_G_COUNT; g++)
-                json_object_set_new(enforced, guarantee_name(g), json_string(enforcement_name(plan->enforced[g])));
-        root = json_pack("{s:o, s:o, s:s, s:b, s:o, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "argv",
-                         json_strv(plan->argv), "cwd", json_bytes(plan->cwd), "backend", plan->backend, "isolated",
-                         plan->isolated, "identity", json_identity(plan), "own_network", plan->own_network, "landlock",
-                         plan->landlock, "nested", plan->nested, "limits", json_limits(plan), "steps", json_steps(plan),
-                         "env", json_env(plan), "enforced", enforced, "notices", json_strv(plan->notices));
+                json_object_set_new(enforced, hutch_guarantee_name(g),
+                                    json_string(hutch_enforcement_name(plan->enforced[g])));
+        root = json_pack("{s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "argv", json_texts(plan->argv),
+                         "cwd", json_text(plan->cwd), "backend", plan->backend, "traits", json_traits(plan), "identity",
+                         json_identity(plan), "nested", plan->nested, "limits", json_limits(plan), "steps",
+                         json_steps(plan), "env", json_env(plan), "enforced", enforced, "notices",
+                         json_events((const struct hutch_event *const *) plan->events.items));
         *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
         json_decref(root);
         return *ret ? 0 : -ENOMEM;

@@ -89,7 +89,7 @@ static int add_own(struct plan *plan, const struct plan_input *in, const char *d
                    const char *origin) {
         _cleanup_(freep) char *empty = NULL;
 
-        if (!in->session || in->policy->ephemeral || !in->survey->empty)
+        if (!in->session || policy_flag(in->policy, KEY_EPHEMERAL) || !in->survey->empty)
                 return add_tmpfs(plan, dest, mode, origin);
         if (asprintf(&empty, "%s/%s", in->survey->empty, name) < 0)
                 return -ENOMEM;
@@ -138,13 +138,14 @@ static int add_granted(struct plan *plan, const struct path_fact *fact, const ch
 
 static int add_workspace(struct plan *plan, const struct plan_input *in) {
         const struct path_fact *ws = &in->survey->workspace;
-        bool writable = in->policy->workspace == HUTCH_WORKSPACE_RW, cow = in->policy->workspace == HUTCH_WORKSPACE_COW;
+        bool writable = policy_workspace(in->policy) == HUTCH_WORKSPACE_RW,
+             cow = policy_workspace(in->policy) == HUTCH_WORKSPACE_COW;
         _cleanup_(freep) char *below = NULL;
         int r;
 
-        if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
+        if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
                 return add_own(plan, in, "/workspace", "workspace", 0755, "workspace");
-        if (in->policy->identity == HUTCH_AS_USER)
+        if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 return cow ? plan_add_cow(plan, ws, "/workspace", NULL, "workspace")
                            : add_granted(plan, ws, "/workspace", writable, "workspace");
         if (asprintf(&below, "/workspace/%s", path_basename(ws->real)) < 0)
@@ -155,6 +156,32 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
                 r = cow ? plan_add_cow(plan, ws, below, ws->real, "workspace")
                         : add_granted(plan, ws, below, writable, "workspace");
         return r;
+}
+
+/* A workspace inside a repository: its checkout, to read, under the workspace, and its administrative directory as the
+ * workspace itself is attached. */
+static int add_git_root(struct plan *plan, const struct plan_input *in) {
+        const struct path_fact *root = &in->survey->git_root;
+
+        if (!root->real || policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
+                return 0;
+        return add_granted(plan, root, root->real, false, "git");
+}
+
+static int add_git_dir(struct plan *plan, const struct plan_input *in) {
+        const struct path_fact *git = &in->survey->git_dir;
+        enum hutch_workspace ws = policy_workspace(in->policy);
+
+        if (in->survey->git_refused &&
+            events_note(&plan->events, NOTICE_GIT_NOT_ATTACHED, in->survey->git_refused, "--rw",
+                        "the repository's directory %s is not attached: it does not name this checkout in return",
+                        in->survey->git_refused) < 0)
+                return -ENOMEM;
+        if (!git->real)
+                return 0;
+        if (ws == HUTCH_WORKSPACE_COW)
+                return plan_add_cow(plan, git, git->real, NULL, "git");
+        return add_granted(plan, git, git->real, ws == HUTCH_WORKSPACE_RW, "git");
 }
 
 static bool holds(char *const *v, const char *s) {
@@ -207,6 +234,24 @@ static int box_places(const struct plan *plan, const char *real, char ***places)
         return 0;
 }
 
+/* The host's path behind a path of the box, where an attachment shows it under another name: *ret is NULL elsewhere. */
+static int host_path_behind(const struct plan *plan, const char *path, char **ret) {
+        const struct step *last = NULL;
+
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (path_is_beneath(path, s->dest) &&
+                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
+                        last = s->kind == STEP_TMPFS ? NULL : s;
+        }
+        *ret = NULL;
+        if (last && !streq(last->source, last->dest) &&
+            asprintf(ret, "%s%s", last->source, path_tail(path, last->dest)) < 0)
+                return -ENOMEM;
+        return 0;
+}
+
 /* Whether the box path lies in something attached from the host, where nothing may be made to mount on. */
 static bool lies_in_attachment(const struct plan *plan, const char *path) {
         bool attached = false;
@@ -256,24 +301,34 @@ static int pin_parents(struct plan *plan, const char *place) {
         return r;
 }
 
-/* What was hidden inside of a folder stays hidden where the folder is attached once more. */
+static int hide_at(struct plan *plan, const char *hidden, const struct path_fact *fact, const char *place) {
+        _cleanup_(freep) char *dest = NULL;
+        int r;
+
+        if (!fact->real || streq(hidden, fact->real) || !path_is_beneath(hidden, fact->real))
+                return 0;
+        if (asprintf(&dest, "%s%s", place, path_tail(hidden, fact->real)) < 0)
+                return -ENOMEM;
+        r = pin_parents(plan, dest);
+        if (r < 0)
+                return r;
+        return plan_add_step(plan, (struct step){.kind = STEP_HIDE, .dest = dest, .origin = (char *) "--hide"});
+}
+
+/* What was hidden inside of a directory stays hidden where the directory is attached once more. */
 static int hide_again(struct plan *plan, const struct plan_input *in, size_t rule, const char *place) {
         const struct path_fact *fact = &in->survey->paths[rule];
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < rule; i++) {
-                const char *hidden = in->survey->paths[i].real ? in->survey->paths[i].real : in->policy->paths[i].path;
-                _cleanup_(freep) char *dest = NULL;
+                const struct path_fact *hidden = &in->survey->paths[i];
 
-                if (in->policy->paths[i].access != HUTCH_HIDE || !fact->real || streq(hidden, fact->real) ||
-                    !path_is_beneath(hidden, fact->real))
+                if (in->policy->paths[i].access != HUTCH_HIDE)
                         continue;
-                if (asprintf(&dest, "%s%s", place, path_tail(hidden, fact->real)) < 0)
-                        return -ENOMEM;
-                r = pin_parents(plan, dest);
-                if (r >= 0)
-                        r = plan_add_step(plan,
-                                          (struct step){.kind = STEP_HIDE, .dest = dest, .origin = (char *) "--hide"});
+                for (size_t m = 0; r >= 0 && m < hidden->n_matches; m++)
+                        r = hide_at(plan, hidden->matches[m].real, fact, place);
+                if (r >= 0 && !hidden->pattern)
+                        r = hide_at(plan, hidden->real ? hidden->real : in->policy->paths[i].path, fact, place);
         }
         return r;
 }
@@ -299,15 +354,63 @@ static int add_rule_at(struct plan *plan, const struct path_rule *rule, const st
         }
 }
 
+/* What the host would run later stays as it is, wherever the box sees it. */
+static int add_sealed(struct plan *plan, const struct plan_input *in) {
+        for (char **path = in->survey->sealed; path && *path; path++) {
+                _cleanup_(strv_freep) char **places = NULL;
+                int r = box_places(plan, *path, &places);
+
+                for (char **p = places; r >= 0 && p && *p; p++) {
+                        r = pin_parents(plan, *p);
+                        if (r >= 0)
+                                r = plan_add_step(plan, (struct step){.kind = STEP_SEAL,
+                                                                      .flags = STEP_GRANTED | STEP_REPLACE,
+                                                                      .dest = *p,
+                                                                      .origin = (char *) "protected"});
+                }
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Every place of what a pattern matched. */
+static int add_matches(struct plan *plan, const struct plan_input *in, size_t index) {
+        const struct path_fact *fact = &in->survey->paths[index];
+        int r = 0;
+
+        for (size_t m = 0; r >= 0 && m < fact->n_matches; m++) {
+                _cleanup_(strv_freep) char **places = NULL;
+
+                r = box_places(plan, fact->matches[m].real, &places);
+                if (r >= 0)
+                        r = hidden_sources(plan, fact->matches[m].real, &places);
+                for (char **p = places; r >= 0 && p && *p; p++) {
+                        r = pin_parents(plan, *p);
+                        if (r >= 0)
+                                r = add_rule_at(plan, &in->policy->paths[index], &fact->matches[m], *p, NULL);
+                }
+        }
+        return r;
+}
+
 static int add_rule(struct plan *plan, const struct plan_input *in, size_t index, struct hutch_error *err) {
         const struct path_rule *rule = &in->policy->paths[index];
         const struct path_fact *fact = &in->survey->paths[index];
         _cleanup_(strv_freep) char **places = NULL;
+        _cleanup_(freep) char *behind = NULL;
         const char *host = fact->real ? fact->real : rule->path;
         int r = 0;
 
+        if (fact->pattern)
+                return add_matches(plan, in, index) < 0 ? error_oom(err) : 0;
         if (!rule->dest && rule->access != HUTCH_DEVICE)
                 r = box_places(plan, host, &places);
+        /* A path to hide may be written as the box sees it. */
+        if (r >= 0 && rule->access == HUTCH_HIDE)
+                r = host_path_behind(plan, rule->path, &behind);
+        if (r >= 0 && behind)
+                r = box_places(plan, behind, &places);
         if (r >= 0 && rule->access == HUTCH_HIDE)
                 r = hidden_sources(plan, host, &places);
         /* The path as it was written is a place too, unless it only is a link to what is hidden. */
@@ -333,7 +436,7 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 
-        plan->ephemeral = in->policy->ephemeral;
+        plan->ephemeral = policy_flag(in->policy, KEY_EPHEMERAL);
         r = plan_add_system(plan, in);
         if (r >= 0)
                 r = add_kernel_folders(plan);
@@ -344,7 +447,13 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         if (r >= 0)
                 r = plan_add_world(plan, in);
         if (r >= 0)
+                r = add_git_root(plan, in);
+        if (r >= 0)
                 r = add_workspace(plan, in);
+        if (r >= 0)
+                r = add_git_dir(plan, in);
+        if (r >= 0 && !plan->nested)
+                r = add_sealed(plan, in);
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {

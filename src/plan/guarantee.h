@@ -20,8 +20,5 @@ struct offers {
         const char *lack[HUTCH_G_COUNT]; /* what is missing and how to get it, where not FULL */
 };
 
-const char *guarantee_name(enum hutch_guarantee g);
-const char *enforcement_name(enum hutch_enforcement e);
-
 /* The one rule. Gives the entry of the report, or refuses with -EPERM. */
 int guarantee_decide(enum want want, enum strength have, bool strict, bool allow_degraded, enum hutch_enforcement *ret);

@@ -8,6 +8,7 @@
 #include "../base/strv.h"
 
 #define SANDBOX_UID 1000
+#define CHANNEL "/dev/hutch"
 
 void plan_free(struct plan *plan) {
         if (!plan)
@@ -28,9 +29,11 @@ void plan_free(struct plan *plan) {
         strv_free(plan->env);
         strv_free(plan->env_origins);
         strv_free(plan->search);
-        strv_free(plan->notices);
+        events_done(&plan->events);
         strv_free(plan->env_block);
+        relay_config_done(&plan->network);
         free(plan->cwd);
+        free(plan->channel);
         free(plan);
 }
 
@@ -59,34 +62,6 @@ int plan_add_step(struct plan *plan, struct step step) {
         return 0;
 }
 
-int plan_add_below(struct plan *plan, unsigned layer, const char *folder) {
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
-                struct step *s = &plan->steps[i];
-                size_t n = strv_length(s->below);
-
-                if (s->kind != STEP_COW || s->layer != layer || s->text)
-                        continue;
-                r = strv_push(&s->below, folder);
-                /* The skeleton of a system folder stays next to what it stands for. */
-                if (r >= 0 && s->flags & STEP_SYSTEM && n > 0) {
-                        char *skeleton = s->below[n - 1];
-
-                        s->below[n - 1] = s->below[n];
-                        s->below[n] = skeleton;
-                }
-        }
-        return r;
-}
-
-void plan_renumber_layers(struct plan *plan, const unsigned *numbers, unsigned n) {
-        for (size_t i = 0; i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_COW)
-                        plan->steps[i].layer = numbers[plan->steps[i].layer];
-        plan->n_layers = n;
-}
-
 size_t plan_n_below(const struct plan *plan, const struct step *before) {
         size_t n = 0;
 
@@ -102,7 +77,7 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
 
         plan->host_uid = plan->uid = facts->uid;
         plan->host_gid = plan->gid = facts->gid;
-        if (in->isolated && facts->privileged) {
+        if (in->traits & TRAIT_OWN_IDS && facts->privileged) {
                 if (facts->box_uid == 0)
                         return error_set(
                                 err, HUTCH_E_BACKEND_UNAVAILABLE, EPERM,
@@ -117,27 +92,28 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
                 plan->host_uid = facts->box_uid;
                 plan->host_gid = facts->box_uid;
         }
-        if (in->isolated && in->policy->identity == HUTCH_AS_USER) {
+        if (in->traits & TRAIT_OWN_IDS && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER) {
                 plan->uid = plan->gid = SANDBOX_UID;
                 user = "user";
                 home = "/home/user";
                 host_name = "sandbox";
-        } else if (in->isolated && in->policy->identity == HUTCH_AS_ROOT) {
+        } else if (in->traits & TRAIT_OWN_IDS && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_ROOT) {
                 plan->uid = plan->gid = 0;
                 user = "root";
                 home = "/root";
         }
+        if (in->traits && !(in->traits & TRAIT_OWN_ROOT))
+                home = SCRATCH "/home";
         plan->user = strdup(user);
         plan->home = strdup(home);
         plan->host_name = host_name ? strdup(host_name) : NULL;
         if (!plan->user || !plan->home || (host_name && !plan->host_name))
                 return error_oom(err);
-        if (in->isolated && !facts->privileged && facts->n_groups > 0 &&
-            strv_pushf(&plan->notices,
-                       "%zu supplementary group%s of the caller cannot be dropped without privileges: what they may "
-                       "read stays "
-                       "readable where it is attached",
-                       facts->n_groups, facts->n_groups == 1 ? "" : "s") < 0)
+        if (in->traits && !facts->privileged && facts->n_groups > 0 &&
+            events_note(&plan->events, NOTICE_GROUPS_KEPT, NULL, NULL,
+                        "%zu supplementary group%s of the caller cannot be dropped without privileges: what they may "
+                        "read stays readable where it is attached",
+                        facts->n_groups, facts->n_groups == 1 ? "" : "s") < 0)
                 return error_oom(err);
         return 0;
 }
@@ -150,13 +126,16 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
         const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
         int r;
 
-        if (!in->isolated)
+        if (!in->traits)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
                                  "a session cannot be had with --isolation none");
         if (!in->facts->mount_api)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
         plan->session = true;
+        plan->channel = strdup(CHANNEL);
+        if (!plan->channel)
+                return error_oom(err);
         r = strv_push(&plan->argv, shell);
         for (const char *const *arg = streq(path_basename(shell), "bash")      ? bash
                                       : streq(path_basename(shell), "busybox") ? busybox
@@ -193,7 +172,8 @@ static int set_command(struct plan *plan, const struct plan_input *in, struct hu
 
 static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         const struct path_fact *ws = &in->survey->workspace;
-        bool host_path = !in->isolated || in->policy->same_path;
+        bool own_root = in->traits & TRAIT_OWN_ROOT;
+        const char *cd = policy_text(in->policy, KEY_CD);
         int r = 0;
 
         if (in->request->cwd) {
@@ -201,15 +181,23 @@ static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_
                         return error_set(err, HUTCH_E_USAGE, EINVAL,
                                          "working directory '%s' must be an absolute path in the box",
                                          in->request->cwd);
-                plan->cwd = strdup(in->request->cwd);
-        } else if (in->policy->workspace == HUTCH_WORKSPACE_NONE)
-                plan->cwd = strdup(in->isolated ? "/workspace" : "/");
-        else if (in->isolated && in->policy->identity == HUTCH_AS_USER)
+                cd = in->request->cwd;
+        }
+        if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
+                plan->cwd = strdup(own_root ? "/workspace" : in->traits ? SCRATCH "/workspace" : "/");
+        else if (own_root && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 plan->cwd = strdup("/workspace");
-        else if (host_path)
-                plan->cwd = strdup(ws->real);
-        else
+        else if (own_root && policy_number(in->policy, KEY_AT) == AT_WORKSPACE)
                 r = asprintf(&plan->cwd, "/workspace/%s", path_basename(ws->real));
+        else
+                plan->cwd = strdup(ws->real);
+        if (r >= 0 && plan->cwd && cd && cd[0]) {
+                char *start = plan->cwd;
+
+                plan->cwd = NULL;
+                r = path_make_absolute(cd, start, &plan->cwd);
+                free(start);
+        }
         return r < 0 || !plan->cwd ? error_oom(err) : 0;
 }
 
@@ -217,30 +205,31 @@ static void set_limits(struct plan *plan, const struct plan_input *in) {
         const struct hutch_policy *policy = in->policy;
         const struct cgroup_facts *groups = &in->facts->cgroups;
 
-        plan->timeout_ms =
-                in->request->timeout_ms ? in->request->timeout_ms : policy->limits[HUTCH_LIMIT_TIMEOUT_MS].value;
-        plan->output_cap = in->request->output_cap ? in->request->output_cap : policy->limits[HUTCH_LIMIT_OUTPUT].value;
-        plan->truncate = policy->overflow == OVERFLOW_TRUNCATE;
-        plan->memory = policy->limits[HUTCH_LIMIT_MEMORY].value;
-        plan->cpu_percent = policy->limits[HUTCH_LIMIT_CPU_PERCENT].value;
-        plan->cpu_time_ms = policy->limits[HUTCH_LIMIT_CPU_TIME_MS].value;
-        plan->pids = policy->limits[HUTCH_LIMIT_PIDS].value;
-        plan->disk = policy->limits[HUTCH_LIMIT_DISK].value;
+        plan->timeout_ms = in->request->timeout_ms ? in->request->timeout_ms : policy_number(policy, KEY_TIMEOUT);
+        plan->output_cap = in->request->output_cap ? in->request->output_cap : policy_number(policy, KEY_OUTPUT_CAP);
+        plan->truncate = policy_number(policy, KEY_OVERFLOW) == OVERFLOW_TRUNCATE;
+        plan->memory = policy_number(policy, KEY_MEMORY);
+        plan->cpu_percent = policy_number(policy, KEY_CPU);
+        plan->cpu_time_ms = policy_number(policy, KEY_CPU_TIME);
+        plan->pids = policy_number(policy, KEY_PIDS);
+        plan->disk = policy_number(policy, KEY_DISK);
         plan->memory_by_group = plan->memory && groups->memory;
-        plan->group = plan->memory_by_group || (plan->cpu_percent && groups->cpu) || (plan->pids && groups->pids);
+        plan->group = plan->memory_by_group || ((plan->cpu_percent || plan->cpu_time_ms) && groups->cpu) ||
+                      (plan->pids && groups->pids);
 }
 
 /* Without walls there are no layers, and to write to the host instead is never what was meant. */
 static int check_copy_on_write(const struct plan_input *in, struct hutch_error *err) {
-        bool cow = in->policy->workspace == HUTCH_WORKSPACE_COW;
+        bool system = policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED;
+        bool cow = system || policy_workspace(in->policy) == HUTCH_WORKSPACE_COW ||
+                   policy_has_access(in->policy, HUTCH_COW);
 
         for (size_t i = 0; i < in->policy->n_paths; i++)
                 cow = cow || in->policy->paths[i].access == HUTCH_COW;
-        cow = cow || in->policy->cow_system == COW_SYSTEM_ASKED;
-        if (in->isolated && in->policy->cow_system == COW_SYSTEM_ASKED && !in->survey->skeleton)
+        if (in->traits & TRAIT_OWN_ROOT && system && !in->survey->skeleton)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOENT,
                                  "--cow /: no place for its skeleton of the system: set HOME or XDG_CACHE_HOME");
-        if (in->isolated || !cow)
+        if (in->traits & TRAIT_OWN_ROOT || !cow)
                 return 0;
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
                          "copy-on-write cannot be had with --isolation none");
@@ -248,19 +237,23 @@ static int check_copy_on_write(const struct plan_input *in, struct hutch_error *
 
 int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error *err) {
         _cleanup_(plan_freep) struct plan *plan = calloc(1, sizeof(*plan));
+        bool own_root = in->traits & TRAIT_OWN_ROOT;
         int r;
 
         if (!plan || !(plan->backend = strdup(in->backend)))
                 return error_oom(err);
-        plan->isolated = in->isolated;
-        plan->own_network = in->isolated && in->policy->network != HUTCH_NET_OPEN;
-        plan->nested = in->policy->allow_nested;
-        /* From ABI 2 on: the first one forbids every rename across folders. Within a Landlock domain nobody can mount,
-         * so nested boxes go without. */
-        plan->landlock = in->isolated && in->facts->landlock_abi >= 2 && !plan->nested;
+        plan->nested = policy_flag(in->policy, KEY_ALLOW_NESTED);
+        plan->net_open = policy_network(in->policy) == HUTCH_NET_OPEN;
+        plan->traits = in->traits;
+        if (policy_network(in->policy) == HUTCH_NET_OPEN)
+                plan->traits &= ~(unsigned) TRAIT_OWN_NET;
+        /* As a second wall from ABI 2 on: the first one forbids every rename across directories. Within a Landlock
+         * domain no process can mount, so nested boxes go without. */
+        if (in->traits & TRAIT_OWN_ROOT && (in->facts->landlock_abi < 2 || plan->nested))
+                plan->traits &= ~(unsigned) TRAIT_LANDLOCK;
         set_limits(plan, in);
 
-        r = check_copy_on_write(in, err);
+        r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);
         if (r >= 0)
                 r = plan_check_paths(in, err);
         if (r >= 0)
@@ -271,10 +264,12 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                 r = set_command(plan, in, err);
         if (r >= 0)
                 r = set_cwd(plan, in, err);
-        if (r >= 0 && in->isolated)
-                r = plan_add_files(plan, in, err);
+        if (r >= 0 && in->traits)
+                r = own_root ? plan_add_files(plan, in, err) : plan_add_grants(plan, in, err);
         if (r >= 0)
                 r = plan_add_env(plan, in, err);
+        if (r >= 0)
+                r = plan_add_network(plan, in, err);
         if (r < 0) {
                 error_stage(err, "plan");
                 return r;

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../base/event.h"
 #include "../host/facts.h"
+#include "../net/config.h"
 #include "../survey/survey.h"
 #include "guarantee.h"
 
@@ -50,10 +52,27 @@ struct step {
         char *origin; /* who wanted it, for explain */
 };
 
+/* What a backend gives a box, and what the plan kept of it: code asks for the one property that it depends on, never
+ * for the backend's name. */
+enum trait {
+        TRAIT_OWN_ROOT = 1 << 0, /* a root file system: paths of the box are not those of the host */
+        TRAIT_OWN_PIDS = 1 << 1, /* init is pid 1, and its end is the end of every process in the box */
+        TRAIT_OWN_NET = 1 << 2,
+        TRAIT_OWN_IDS = 1 << 3,
+        TRAIT_OWN_IPC = 1 << 4,
+        TRAIT_FILTER = 1 << 5,    /* no new privileges, and the system call filter */
+        TRAIT_LANDLOCK = 1 << 6,  /* as the wall, or with TRAIT_OWN_ROOT as a second one */
+        TRAIT_DELEGATED = 1 << 7, /* another program builds the walls; init checks them from inside */
+        TRAIT_ALL = (1 << 8) - 1,
+};
+
+#define N_TRAITS 8
+
 struct plan {
         char *backend;
-        bool isolated; /* false: no walls at all (none) */
-        bool own_network, nested, landlock;
+        unsigned traits; /* enum trait: what the box has of its own; 0: no walls at all (none) */
+        bool nested;
+        bool net_open;       /* the host's network */
         bool open_root;      /* the box may make things in its root folder too */
         bool map_by_parent;  /* the warden, as root, maps the ids */
         uid_t uid, host_uid; /* inside, outside */
@@ -70,10 +89,12 @@ struct plan {
         bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned n_layers;
-        bool ephemeral; /* layers in memory, gone with the box */
-        bool session;   /* argv is a shell that stays, and is served commands; see src/session */
-        char **notices;
-        char **env_block; /* of a session: variables that its snapshots leave out */
+        bool ephemeral;              /* layers in memory, gone with the box */
+        char *channel;               /* of a session: the directory of its FIFOs and texts, as the box sees it */
+        bool session;                /* argv is a shell that stays, and is served commands; see src/session */
+        struct events events;        /* notices, for the result */
+        char **env_block;            /* of a session: variables that its snapshots leave out */
+        struct relay_config network; /* what a relay carries; see relay_config_is_needed() */
 };
 
 struct plan_input {
@@ -83,7 +104,7 @@ struct plan_input {
         const struct host_facts *facts;
         const struct offers *offers;
         const char *backend;
-        bool isolated;
+        unsigned traits;   /* of the backend */
         bool session;      /* the request has no command, only cwd and env */
         const char *shell; /* of a session, as --shell has it; NULL: the one that there is */
 };
@@ -94,14 +115,22 @@ void plan_freep(struct plan **plan);
 
 int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
 
-/* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
-int plan_add_below(struct plan *plan, unsigned layer, const char *folder);
+/* The layers that a box has for a plan: the numbers of the plan's layers among all of the box, and for each of those
+ * the frozen ones below it, topmost first. */
+struct plan_layers {
+        const unsigned *numbers; /* NULL: as the plan has them */
+        unsigned n;
+        char ***below;         /* by number; NULL: none */
+        const char *in_memory; /* the reason why none can be kept on disk; NULL: they are */
+};
 
-/* Gives the layers other numbers, out of n: those of a box that was made before. */
-void plan_renumber_layers(struct plan *plan, const unsigned *numbers, unsigned n);
+/* The same plan with the places of its layers. 0, -ENOMEM or -EBADMSG. */
+int plan_with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret);
 
 /* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
 size_t plan_n_below(const struct plan *plan, const struct step *before);
+
+const char *trait_name(enum trait trait); /* one bit */
 
 struct buf;
 int plan_encode(const struct plan *plan, struct buf *b);
@@ -112,11 +141,19 @@ int plan_explain_json(const struct plan *plan, char **ret);
 
 /* Whether the caller's variable of that name may be handed into the box: 1, 0 or -ENOMEM. That the built-in list keeps
  * it out is told. */
-int plan_may_pass(const struct plan *plan, const char *name, char ***notices);
+bool plan_blocks(const struct plan *plan, const char *name); /* by --env-block, which beats everything else */
+int plan_note_blocked(const char *name, struct events *events);
+int plan_may_pass(const struct plan *plan, const char *name, struct events *events);
 
 /* Parts of plan_make(), each with a file of its own. */
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
+/* Why the policy's path rule does not keep what it promises, or NULL. */
+const char *plan_rule_gap(const struct plan_input *in, size_t index);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+/* The same two for a box without a root of its own. Paths beneath SCRATCH stand for a directory that init makes. */
+#define SCRATCH "/.hutch"
+int plan_check_grants(const struct plan_input *in, struct hutch_error *err);
+int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_system(struct plan *plan, const struct plan_input *in);
 /* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
 int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,
@@ -127,5 +164,6 @@ int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const c
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
+int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

@@ -7,56 +7,79 @@
 
 static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
         const struct hutch_policy *p = in->policy;
-        enum want core = in->isolated ? WANT_CORE : WANT_CONSENT;
+        bool walls = in->traits != 0;
+        enum want core = walls ? WANT_CORE : WANT_CONSENT;
 
         switch (g) {
         case HUTCH_G_FILESYSTEM:
-                return !in->isolated && p->n_paths > 0 ? WANT_ASKED : core;
+                /* Root without ids of its own, in a container that refuses namespaces: it owns what root owns there. */
+                if (walls && in->facts->privileged && !(in->traits & TRAIT_OWN_IDS))
+                        return WANT_STANDING;
+                return !walls && p->n_paths > 0 ? WANT_ASKED : core;
         case HUTCH_G_NETWORK:
-                if (p->network == HUTCH_NET_OPEN)
+                if (policy_network(p) == HUTCH_NET_OPEN)
                         return WANT_NOTHING;
-                return !in->isolated && p->network_asked ? WANT_ASKED : core;
+                return !walls && policy_asks_for_network(p) ? WANT_ASKED : core;
         case HUTCH_G_PROCESSES:
         case HUTCH_G_SYSCALLS:
                 return core;
         case HUTCH_G_IPC:
-                return in->isolated ? WANT_STANDING : WANT_CONSENT;
+                return walls ? WANT_STANDING : WANT_CONSENT;
         case HUTCH_G_PROTECTED:
-                return in->isolated && (p->workspace == HUTCH_WORKSPACE_RW || p->workspace == HUTCH_WORKSPACE_COW)
+                return walls && (policy_workspace(p) == HUTCH_WORKSPACE_RW ||
+                                 policy_workspace(p) == HUTCH_WORKSPACE_COW)
                                ? WANT_STANDING
                                : WANT_NOTHING;
         case HUTCH_G_MEMORY:
-                return p->limits[HUTCH_LIMIT_MEMORY].set ? WANT_ASKED : WANT_NOTHING;
+                return policy_number(p, KEY_MEMORY) > 0 ? WANT_ASKED : WANT_NOTHING;
         case HUTCH_G_CPU:
-                return p->limits[HUTCH_LIMIT_CPU_PERCENT].set || p->limits[HUTCH_LIMIT_CPU_TIME_MS].set ? WANT_ASKED
-                                                                                                        : WANT_NOTHING;
+                return policy_number(p, KEY_CPU) > 0 || policy_number(p, KEY_CPU_TIME) > 0 ? WANT_ASKED : WANT_NOTHING;
         case HUTCH_G_PIDS:
-                return p->limits[HUTCH_LIMIT_PIDS].set ? WANT_ASKED : WANT_NOTHING;
+                return policy_number(p, KEY_PIDS) > 0 ? WANT_ASKED : WANT_NOTHING;
         case HUTCH_G_DISK:
-                return p->limits[HUTCH_LIMIT_DISK].set ? WANT_ASKED : WANT_NOTHING;
+                return policy_number(p, KEY_DISK) > 0 ? WANT_ASKED : WANT_NOTHING;
         default:
                 return WANT_NOTHING;
         }
+}
+
+/* A rule that only holds in part, accepted by --allow-degraded. */
+static int add_gaps(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        for (size_t i = 0; in->traits && i < in->policy->n_paths; i++) {
+                const char *gap = plan_rule_gap(in, i);
+
+                if (!gap)
+                        continue;
+                plan->enforced[HUTCH_G_FILESYSTEM] = HUTCH_DEGRADED;
+                if (events_note(&plan->events, NOTICE_GUARANTEE_DEGRADED, "filesystem", NULL,
+                                "filesystem is degraded: %s %s: %s", in->policy->paths[i].origin,
+                                in->policy->paths[i].path, gap) < 0)
+                        return error_oom(err);
+        }
+        return 0;
 }
 
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         for (int g = 0; g < HUTCH_G_COUNT; g++) {
                 enum want want = wanted(in, (enum hutch_guarantee) g);
                 const char *lack = in->offers->lack[g] ? in->offers->lack[g] : "this backend cannot";
-                bool soft = in->policy->allow_degraded || (in->policy->limits_best_effort && g >= HUTCH_G_MEMORY);
+                bool soft = policy_flag(in->policy, KEY_ALLOW_DEGRADED) ||
+                            (policy_flag(in->policy, KEY_BEST_EFFORT) && g >= HUTCH_G_MEMORY);
                 int r;
 
-                r = guarantee_decide(want, in->offers->have[g], in->policy->strict, soft, &plan->enforced[g]);
+                r = guarantee_decide(want, in->offers->have[g], policy_flag(in->policy, KEY_STRICT), soft,
+                                     &plan->enforced[g]);
                 if (r < 0)
                         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r, "cannot enforce %s on '%s': %s%s",
-                                         guarantee_name((enum hutch_guarantee) g), in->backend, lack,
+                                         hutch_guarantee_name((enum hutch_guarantee) g), in->backend, lack,
                                          want == WANT_ASKED      ? " (--allow-degraded runs without)"
                                          : want == WANT_STANDING ? " (without --strict it would run degraded)"
                                                                  : "");
                 if (plan->enforced[g] == HUTCH_DEGRADED &&
-                    strv_pushf(&plan->notices, "%s is degraded: %s", guarantee_name((enum hutch_guarantee) g), lack) <
-                            0)
+                    events_note(&plan->events, NOTICE_GUARANTEE_DEGRADED,
+                                hutch_guarantee_name((enum hutch_guarantee) g), NULL, "%s is degraded: %s",
+                                hutch_guarantee_name((enum hutch_guarantee) g), lack) < 0)
                         return error_oom(err);
         }
-        return 0;
+        return add_gaps(plan, in, err);
 }

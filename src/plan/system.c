@@ -43,22 +43,22 @@ int plan_add_tools(struct plan *plan, const struct plan_input *in) {
         if (!plan->open_root || !in->survey->has_dpkg)
                 return 0;
         if (!in->survey->tools)
-                return strv_push(&plan->notices,
-                                 "hutch's tools for package managers are not installed: apt-get and dpkg will "
-                                 "not work in the box");
+                return events_note(&plan->events, NOTICE_TOOLS_MISSING, NULL, NULL,
+                                   "hutch's tools for package managers are not installed: apt-get and dpkg will not "
+                                   "work in the box");
         return plan_add_step(
                 plan, (struct step){.kind = STEP_BIND, .source = in->survey->tools, .dest = (char *) "/run/hutch"});
 }
 
 int plan_add_system(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
-        bool cow = in->policy->cow_system && survey->skeleton;
+        bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton;
         int r = 0;
 
         plan->open_root = cow;
-        if (in->policy->cow_system == COW_SYSTEM_TRY && !cow)
-                r = strv_push(&plan->notices,
-                              "the system's folders are read-only: there is no place for a skeleton of them");
+        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && !cow)
+                r = events_note(&plan->events, NOTICE_SYSTEM_READ_ONLY, NULL, NULL,
+                                "the system's directories are read-only: there is no place for a skeleton of them");
         for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {
                 const struct system_fact *f = &survey->system[i];
                 bool too_many = plan_has_too_many_parts(in, &f->tree);
@@ -73,10 +73,10 @@ int plan_add_system(struct plan *plan, const struct plan_input *in) {
                                 plan,
                                 (struct step){.kind = STEP_BIND, .source = (char *) f->path, .dest = (char *) f->path});
                 if (r >= 0 && cow && too_many && !stays_read_only(f->path))
-                        r = strv_pushf(&plan->notices,
-                                       "%s stays read-only: other file systems are mounted inside of it, in folders "
-                                       "with too many others",
-                                       f->path);
+                        r = events_note(&plan->events, NOTICE_SYSTEM_READ_ONLY, f->path, NULL,
+                                        "%s stays read-only: other file systems are mounted inside it, in directories "
+                                        "with too many others",
+                                        f->path);
         }
         if (r >= 0 && cow)
                 r = add_var(plan, in);

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 
@@ -73,7 +74,7 @@ static int add_etc(struct plan *plan, const struct plan_input *in) {
         mode_t mode = layer ? 0644 : 0444;
         int r = 0;
 
-        if (in->policy->identity == HUTCH_AS_USER) {
+        if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER) {
                 if (survey->has_passwd)
                         r = add_file(plan, flags, mode, "/etc/passwd", "%s%s:x:%u:%u:%s:%s:%s\n%s",
                                      own ? survey->system_passwd : "root:x:0:0:root:/root:/bin/sh\n", plan->user,
@@ -109,6 +110,38 @@ static int add_home(struct plan *plan) {
         return r < 0 ? r : add_file(plan, STEP_SEED | STEP_WRITABLE, 0644, login, "%s", profile);
 }
 
+/* A value in git's own quotes. */
+static void put_value(struct buf *b, const char *key, const char *value) {
+        if (!value)
+                return;
+        buf_printf(b, "\t%s = \"", key);
+        for (const char *p = value; *p; p++) {
+                if (*p == '"' || *p == '\\')
+                        buf_puts(b, "\\");
+                if (*p == '\n')
+                        buf_puts(b, "\\n");
+                else
+                        buf_put(b, p, 1);
+        }
+        buf_puts(b, "\"\n");
+}
+
+/* The person's name, so that a commit in the box is theirs. It is the box's own file. */
+static int add_git_identity(struct plan *plan, const struct survey *survey) {
+        _cleanup_(buf_done) struct buf b = {0};
+        _cleanup_(freep) char *path = NULL, *text = NULL;
+
+        if (!survey->git_name && !survey->git_email)
+                return 0;
+        buf_puts(&b, "[user]\n");
+        put_value(&b, "name", survey->git_name);
+        put_value(&b, "email", survey->git_email);
+        text = buf_take_string(&b);
+        if (!text || asprintf(&path, "%s/.gitconfig", plan->home) < 0)
+                return -ENOMEM;
+        return add_file(plan, STEP_SEED | STEP_WRITABLE, 0644, path, "%s", text);
+}
+
 /* How much of the machine the box has. It is what the box starts with: nobody keeps the numbers up to date, so all of
  * its memory counts as free. A covered /proc would forbid a nested box its own. */
 static int add_machine(struct plan *plan, const struct survey *survey) {
@@ -140,7 +173,9 @@ int plan_add_world(struct plan *plan, const struct plan_input *in) {
                         (struct step){.kind = STEP_BIND, .source = survey->resolv_conf, .dest = survey->resolv_conf});
         if (r >= 0)
                 r = add_etc(plan, in);
-        if (r >= 0 && in->policy->identity == HUTCH_AS_USER)
+        if (r >= 0 && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 r = add_home(plan);
+        if (r >= 0)
+                r = add_git_identity(plan, survey);
         return r < 0 ? r : add_machine(plan, survey);
 }

@@ -1,4 +1,4 @@
-/* The options of everything that makes a box: one table of names, help and what each sets. */
+/* Options of the command line into a policy: the rows of keys.def that have one. */
 #pragma once
 
 #include "policy.h"

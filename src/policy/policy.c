@@ -1,35 +1,17 @@
 /* The policy model; see policy.h. */
-#include "policy.h"
+#include "value.h"
 
 #include <errno.h>
 
+#include "../net/rules.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 
-static const char *const access_names[] = {"ro", "rw", "cow", "hide", "tmpfs", "dev"};
-static const char *const workspace_names[] = {"none", "ro", "rw", "cow"};
-static const char *const identity_names[] = {"host", "user", "root"};
-static const char *const network_names[] = {"deny", "open", "loopback", "allowlist"};
-static const char *const limit_names[] = {"timeout", "memory", "cpu", "cpu-time", "pids", "disk", "output-cap"};
-
 const char *access_name(enum hutch_access access) {
-        return access_names[access];
-}
-
-const char *workspace_name(enum hutch_workspace mode) {
-        return workspace_names[mode];
-}
-
-const char *identity_name(enum hutch_identity identity) {
-        return identity_names[identity];
-}
-
-const char *network_name(enum hutch_network network) {
-        return network_names[network];
-}
-
-const char *limit_name(enum hutch_limit limit) {
-        return limit_names[limit];
+        for (enum key key = 0; key < N_KEYS; key++)
+                if (key_info(key)->type == TYPE_PATH && key_info(key)->access == access)
+                        return key_info(key)->option;
+        return "";
 }
 
 int policy_new(const char *base_dir, const char *home, struct hutch_policy **ret) {
@@ -37,20 +19,38 @@ int policy_new(const char *base_dir, const char *home, struct hutch_policy **ret
 
         if (!p)
                 return -ENOMEM;
-        p->identity = HUTCH_AS_USER;
-        p->workspace = HUTCH_WORKSPACE_NONE;
-        p->isolation = strdup("auto");
         p->base_dir = strdup(base_dir);
         p->home = home ? strdup(home) : NULL;
-        if (!p->isolation || !p->base_dir || (home && !p->home))
+        if (!p->base_dir || (home && !p->home))
                 return -ENOMEM;
         *ret = take_ptr(p);
+        return 0;
+}
+
+static void value_done(struct value *v) {
+        free(v->origin);
+        free(v->text);
+        strv_free(v->list);
+        strv_free(v->origins);
+}
+
+static int value_copy(const struct value *v, struct value *ret) {
+        if (!v->origin)
+                return 0;
+        ret->number = v->number;
+        ret->origin = strdup(v->origin);
+        ret->text = v->text ? strdup(v->text) : NULL;
+        if (!ret->origin || (v->text && !ret->text) || strv_copy(v->list, &ret->list) < 0 ||
+            strv_copy(v->origins, &ret->origins) < 0)
+                return -ENOMEM;
         return 0;
 }
 
 void policy_free(struct hutch_policy *p) {
         if (!p)
                 return;
+        for (enum key key = 0; key < N_KEYS; key++)
+                value_done(&p->values[key]);
         for (size_t i = 0; i < p->n_paths; i++) {
                 free(p->paths[i].path);
                 free(p->paths[i].dest);
@@ -63,12 +63,11 @@ void policy_free(struct hutch_policy *p) {
                 free(p->env[i].origin);
         }
         free(p->env);
-        strv_free(p->env_block);
-        for (size_t i = 0; i < p->n_hosts; i++)
+        for (size_t i = 0; i < p->n_hosts; i++) {
                 free(p->hosts[i].host);
+                free(p->hosts[i].origin);
+        }
         free(p->hosts);
-        free(p->isolation);
-        free(p->workspace_dir);
         free(p->base_dir);
         free(p->home);
         free(p);
@@ -85,81 +84,120 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
         r = policy_new(p->base_dir, p->home, &copy);
         if (r < 0)
                 return r;
-        copy->isolation_asked = p->isolation_asked;
-        copy->identity = p->identity;
-        copy->workspace = p->workspace;
-        copy->same_path = p->same_path;
-        copy->cow_system = p->cow_system;
-        copy->network = p->network;
-        copy->network_asked = p->network_asked;
-        memcpy(copy->limits, p->limits, sizeof(copy->limits));
-        copy->limits_best_effort = p->limits_best_effort;
-        copy->overflow = p->overflow;
-        copy->allow_degraded = p->allow_degraded;
-        copy->strict = p->strict;
-        copy->allow_nested = p->allow_nested;
-        copy->ephemeral = p->ephemeral;
-        copy->track = p->track;
-        r = policy_set_string(&copy->isolation, p->isolation, NULL);
-        if (r >= 0 && p->workspace_dir)
-                r = policy_set_string(&copy->workspace_dir, p->workspace_dir, NULL);
-        for (size_t i = 0; r >= 0 && i < p->n_paths; i++)
+        copy->preset = p->preset;
+        for (enum key key = 0; key < N_KEYS; key++) {
+                r = value_copy(&p->values[key], &copy->values[key]);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < p->n_paths; i++) {
                 r = policy_add_path(copy, p->paths[i].access, p->paths[i].path, p->paths[i].dest, p->paths[i].origin,
                                     NULL);
-        for (size_t i = 0; r >= 0 && i < p->n_env; i++)
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < p->n_env; i++) {
                 r = policy_add_env(copy, p->env[i].name, p->env[i].value, p->env[i].origin, NULL);
-        if (r >= 0)
-                r = strv_copy(p->env_block, &copy->env_block);
-        for (size_t i = 0; r >= 0 && i < p->n_hosts; i++)
-                r = policy_add_host(copy, p->hosts[i].host, p->hosts[i].port, NULL);
-        if (r < 0)
-                return r;
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < p->n_hosts; i++) {
+                r = policy_add_host(copy, p->hosts[i].host, p->hosts[i].port, p->hosts[i].origin, NULL);
+                if (r < 0)
+                        return r;
+        }
         *ret = take_ptr(copy);
         return 0;
 }
 
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err) {
-        switch (preset) {
-        case HUTCH_PRESET_API:
-                p->workspace = HUTCH_WORKSPACE_NONE;
-                p->identity = HUTCH_AS_USER;
-                break;
-        case HUTCH_PRESET_RUN:
-                p->workspace = HUTCH_WORKSPACE_RW;
-                p->identity = HUTCH_AS_HOST;
-                break;
-        case HUTCH_PRESET_SESSION:
-                p->cow_system = COW_SYSTEM_TRY;
-                p->workspace = HUTCH_WORKSPACE_COW;
-                p->identity = HUTCH_AS_USER;
-                break;
-        default:
+        if ((unsigned) preset >= N_PRESETS)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "unknown preset %d", (int) preset);
-        }
-        p->network = HUTCH_NET_DENY;
-        p->network_asked = false;
-        p->overflow = OVERFLOW_KILL;
-        memset(p->limits, 0, sizeof(p->limits));
+        p->preset = preset;
         return 0;
 }
 
-int policy_set_string(char **field, const char *value, struct hutch_error *err) {
-        char *copy = strdup(value);
+bool policy_is_set(const struct hutch_policy *p, enum key key) {
+        return p->values[key].origin != NULL;
+}
 
-        if (!copy)
-                return error_oom(err);
-        free(*field);
-        *field = copy;
-        return 0;
+const char *policy_origin(const struct hutch_policy *p, enum key key) {
+        return policy_is_set(p, key) ? p->values[key].origin : "default";
+}
+
+uint64_t policy_number(const struct hutch_policy *p, enum key key) {
+        return policy_is_set(p, key) ? p->values[key].number : key_info(key)->defaults[p->preset];
+}
+
+bool policy_flag(const struct hutch_policy *p, enum key key) {
+        return policy_number(p, key) != 0;
+}
+
+const char *policy_text(const struct hutch_policy *p, enum key key) {
+        return key_info(key)->type == TYPE_CHOICE ? key_name(key, policy_number(p, key)) : p->values[key].text;
+}
+
+char **policy_list(const struct hutch_policy *p, enum key key) {
+        return p->values[key].list;
+}
+
+enum hutch_workspace policy_workspace(const struct hutch_policy *p) {
+        enum hutch_workspace mode = (enum hutch_workspace) policy_number(p, KEY_WORKSPACE_MODE);
+
+        if (mode == HUTCH_WORKSPACE_RW && policy_number(p, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
+                return HUTCH_WORKSPACE_COW;
+        /* A nested box can undo the rules inside a writable workspace; so unless asked for it does not get one. */
+        if (mode == HUTCH_WORKSPACE_RW && policy_flag(p, KEY_ALLOW_NESTED) && !policy_is_set(p, KEY_WORKSPACE_MODE))
+                return HUTCH_WORKSPACE_COW;
+        return mode;
+}
+
+enum hutch_network policy_network(const struct hutch_policy *p) {
+        if (!policy_is_set(p, KEY_NETWORK) && p->n_hosts > 0)
+                return HUTCH_NET_ALLOWLIST;
+        return (enum hutch_network) policy_number(p, KEY_NETWORK);
+}
+
+bool policy_asks_for_network(const struct hutch_policy *p) {
+        return policy_is_set(p, KEY_NETWORK) || p->n_hosts > 0;
+}
+
+const char *policy_dir(const struct hutch_policy *p) {
+        const char *dir = policy_text(p, KEY_WORKSPACE_DIR);
+
+        return dir ? dir : p->base_dir;
+}
+
+bool policy_has_access(const struct hutch_policy *p, enum hutch_access access) {
+        for (size_t i = 0; i < p->n_paths; i++)
+                if (p->paths[i].access == access)
+                        return true;
+        return false;
+}
+
+bool policy_wants_group(const struct hutch_policy *p) {
+        return policy_number(p, KEY_MEMORY) > 0 || policy_number(p, KEY_CPU) > 0 ||
+               policy_number(p, KEY_CPU_TIME) > 0 || policy_number(p, KEY_PIDS) > 0;
+}
+
+enum key policy_limit_key(enum hutch_limit limit) {
+        static const enum key keys[] = {
+                [HUTCH_LIMIT_TIMEOUT_MS] = KEY_TIMEOUT, [HUTCH_LIMIT_MEMORY] = KEY_MEMORY,
+                [HUTCH_LIMIT_CPU_PERCENT] = KEY_CPU,    [HUTCH_LIMIT_CPU_TIME_MS] = KEY_CPU_TIME,
+                [HUTCH_LIMIT_PIDS] = KEY_PIDS,          [HUTCH_LIMIT_DISK] = KEY_DISK,
+                [HUTCH_LIMIT_OUTPUT] = KEY_OUTPUT_CAP,
+        };
+
+        return (unsigned) limit < ARRAY_SIZE(keys) ? keys[limit] : N_KEYS;
 }
 
 /* "~" and "~/…" are the caller's home; another user's home is not guessed. */
-static int resolve(const struct hutch_policy *p, const char *path, char **ret, struct hutch_error *err) {
+int policy_resolve(const struct hutch_policy *p, const char *path, char **ret, struct hutch_error *err) {
         const char *base = p->base_dir;
         int r;
 
         if (!path[0])
-                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "an empty path");
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "the path is empty");
         if (path[0] == '~' && (path[1] == '/' || path[1] == 0)) {
                 if (!p->home)
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s': HOME is not set", path);
@@ -175,112 +213,140 @@ static int resolve(const struct hutch_policy *p, const char *path, char **ret, s
         return r < 0 ? error_oom(err) : 0;
 }
 
-int policy_set_workspace_dir(struct hutch_policy *p, const char *dir, struct hutch_error *err) {
-        char *absolute = NULL;
+static int resolve_dest(const char *dest, char **ret, struct hutch_error *err) {
+        _cleanup_(freep) char *target = NULL;
+
+        if (dest[0] != '/')
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "destination '%s' must be an absolute path in the box", dest);
+        if (path_make_absolute(dest, NULL, &target) < 0)
+                return error_oom(err);
+        if (streq(target, "/"))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "the root of the box cannot be a destination");
+        *ret = take_ptr(target);
+        return 0;
+}
+
+int policy_add_path_plain(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest,
+                          const char *origin, struct hutch_error *err) {
+        _cleanup_(freep) char *absolute = NULL, *target = NULL, *who = NULL;
+        struct path_rule *grown;
         int r;
 
-        r = resolve(p, dir, &absolute, err);
+        if (dest && (access == HUTCH_HIDE || access == HUTCH_TMPFS || access == HUTCH_DEVICE))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s:%s': %s takes one path and no destination",
+                                 path, dest, access_name(access));
+        r = policy_resolve(p, path, &absolute, err);
         if (r < 0)
-                return error_wrap(err, r, "workspace");
-        free(p->workspace_dir);
-        p->workspace_dir = absolute;
+                return r;
+        if (!absolute)
+                return error_oom(err);
+        if (dest) {
+                r = resolve_dest(dest, &target, err);
+                if (r < 0)
+                        return r;
+        }
+        /* Not a path but a property of the box: what root could write is writable, and none of it is the host's. */
+        if (access == HUTCH_COW && streq(absolute, "/") && !target)
+                return policy_set_number(p, KEY_COW_SYSTEM, COW_SYSTEM_ASKED, origin, err);
+        who = strdup(origin);
+        grown = reallocarray(p->paths, p->n_paths + 1, sizeof(*grown));
+        if (grown)
+                p->paths = grown;
+        if (!grown || !who)
+                return error_oom(err);
+        p->paths[p->n_paths++] = (struct path_rule){access, take_ptr(absolute), take_ptr(target), take_ptr(who)};
         return 0;
 }
 
 int policy_add_path(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest,
                     const char *origin, struct hutch_error *err) {
-        _cleanup_(freep) char *absolute = NULL, *target = NULL, *who = strdup(origin);
-        struct path_rule *grown;
-        int r;
+        int r = policy_add_path_plain(p, access, path, dest, origin, err);
 
-        if (dest && (access == HUTCH_HIDE || access == HUTCH_TMPFS || access == HUTCH_DEVICE))
-                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "%s: '%s:%s': %s takes one path, no destination",
-                                 origin, path, dest, access_name(access));
-        r = resolve(p, path, &absolute, err);
-        if (r < 0)
-                return error_wrap(err, r, "%s", origin);
-        if (dest) {
-                if (dest[0] != '/')
-                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                         "%s: destination '%s' must be an absolute path in the box", origin, dest);
-                if (path_make_absolute(dest, NULL, &target) < 0)
-                        return error_oom(err);
-                if (streq(target, "/"))
-                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                         "%s: the box's root cannot be a destination", origin);
-        }
-        /* Everything that root could write, and nothing of it on the host: no path of its own but a property of the
-         * box. A workspace that is read-only or left out stays so. */
-        if (access == HUTCH_COW && absolute && streq(absolute, "/") && !target) {
-                p->cow_system = COW_SYSTEM_ASKED;
-                if (p->workspace == HUTCH_WORKSPACE_RW)
-                        p->workspace = HUTCH_WORKSPACE_COW;
-                return 0;
-        }
-        grown = reallocarray(p->paths, p->n_paths + 1, sizeof(*grown));
-        if (!grown || !who)
+        return r < 0 ? error_wrap(err, r, "%s", origin) : 0;
+}
+
+int policy_add_env_plain(struct hutch_policy *p, const char *name, const char *value, const char *origin,
+                         struct hutch_error *err) {
+        _cleanup_(freep) char *n = NULL, *v = NULL, *who = NULL;
+        struct env_rule *grown;
+
+        if (!name[0] || strpbrk(name, "= \t\n?[]\\"))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not the name of a variable", name);
+        if (value && strchr(name, '*'))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "'%s' is a pattern: it can pass variables of the caller, not set them", name);
+        n = strdup(name);
+        v = value ? strdup(value) : NULL;
+        who = strdup(origin);
+        grown = reallocarray(p->env, p->n_env + 1, sizeof(*grown));
+        if (grown)
+                p->env = grown;
+        if (!grown || !n || (value && !v) || !who)
                 return error_oom(err);
-        p->paths = grown;
-        p->paths[p->n_paths++] = (struct path_rule){access, take_ptr(absolute), take_ptr(target), take_ptr(who)};
+        p->env[p->n_env++] = (struct env_rule){take_ptr(n), take_ptr(v), take_ptr(who)};
         return 0;
 }
 
 int policy_add_env(struct hutch_policy *p, const char *name, const char *value, const char *origin,
                    struct hutch_error *err) {
-        struct env_rule rule = {strdup(name), value ? strdup(value) : NULL, strdup(origin)};
-        struct env_rule *grown;
+        int r = policy_add_env_plain(p, name, value, origin, err);
 
-        if (!name[0] || strpbrk(name, "= \t\n")) {
-                free(rule.name);
-                free(rule.value);
-                free(rule.origin);
-                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "%s: '%s' is not a variable's name", origin,
-                                 name);
-        }
-        grown = reallocarray(p->env, p->n_env + 1, sizeof(*grown));
-        if (grown)
-                p->env = grown;
-        if (!grown || !rule.name || (value && !rule.value) || !rule.origin) {
-                free(rule.name);
-                free(rule.value);
-                free(rule.origin);
-                return error_oom(err);
-        }
-        p->env[p->n_env++] = rule;
-        return 0;
+        return r < 0 ? error_wrap(err, r, "%s", origin) : 0;
 }
 
-int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, struct hutch_error *err) {
+int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, const char *origin,
+                    struct hutch_error *err) {
+        _cleanup_(freep) char *copy = NULL, *who = strdup(origin);
         struct host_rule *grown = reallocarray(p->hosts, p->n_hosts + 1, sizeof(*grown));
-        char *copy = strdup(host);
+        char text[RULE_TEXT];
+        struct net_rule rule;
+        int r;
 
         if (grown)
                 p->hosts = grown;
-        if (!grown || !copy) {
-                free(copy);
+        r = net_rule_parse(host, port, &rule, err);
+        if (r < 0)
+                return r;
+        rule.port = 0;
+        copy = strdup(net_rule_format(&rule, text));
+        if (!grown || !copy || !who)
                 return error_oom(err);
-        }
-        p->hosts[p->n_hosts++] = (struct host_rule){copy, port};
-        return 0;
+        r = net_rule_parse(host, port, &rule, err);
+        p->hosts[p->n_hosts++] = (struct host_rule){take_ptr(copy), rule.port, take_ptr(who)};
+        return r;
 }
 
 int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
-        if (p->n_hosts > 0 && p->network != HUTCH_NET_ALLOWLIST)
-                return error_set(
-                        err, HUTCH_E_POLICY_INVALID, EINVAL,
-                        "allowed hosts contradict the network policy '%s': leave --net out or say --net allowlist",
-                        network_name(p->network));
-        if (p->strict && p->allow_degraded)
+        if (p->n_hosts > 0 && policy_network(p) != HUTCH_NET_ALLOWLIST)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "allowed hosts contradict the network policy '%s': leave --net out or use --net "
+                                 "allowlist",
+                                 policy_text(p, KEY_NETWORK));
+        if (policy_is_set(p, KEY_NET_LOG) && policy_network(p) != HUTCH_NET_ALLOWLIST)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--net-log needs --net allowlist: under '%s' there are no decisions to log",
+                                 key_name(KEY_NETWORK, policy_network(p)));
+        if (policy_network(p) == HUTCH_NET_OPEN &&
+            (policy_is_set(p, KEY_PUBLISH) || policy_is_set(p, KEY_ALLOW_HOST_PORT)))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--%s has no meaning with --net open: the box shares the host's ports",
+                                 policy_is_set(p, KEY_PUBLISH) ? "publish" : "allow-host-port");
+        if (policy_flag(p, KEY_STRICT) && policy_flag(p, KEY_ALLOW_DEGRADED))
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                  "--strict and --allow-degraded contradict each other: choose one");
-        for (int i = 0; i < N_LIMITS; i++)
-                if (p->limits[i].set && p->limits[i].value == 0)
-                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                         "--%s 0 would let nothing run: leave it out for no limit", limit_name(i));
-        return 0;
-}
+        if (policy_is_set(p, KEY_AT) && policy_number(p, KEY_AT) == AT_HOST &&
+            policy_number(p, KEY_IDENTITY) == HUTCH_AS_USER)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--at host and --as user contradict each other: that user sees the workspace at "
+                                 "/workspace only");
+        for (int i = HUTCH_LIMIT_TIMEOUT_MS; i <= HUTCH_LIMIT_OUTPUT; i++) {
+                enum key key = policy_limit_key((enum hutch_limit) i);
 
-bool policy_wants_group(const struct hutch_policy *p) {
-        return p->limits[HUTCH_LIMIT_MEMORY].set || p->limits[HUTCH_LIMIT_CPU_PERCENT].set ||
-               p->limits[HUTCH_LIMIT_PIDS].set;
+                if (policy_is_set(p, key) && policy_number(p, key) == 0)
+                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                         "--%s 0 would let nothing run: leave it out for no limit",
+                                         key_info(key)->option);
+        }
+        return 0;
 }

@@ -1,17 +1,28 @@
-/* The policy: what is allowed, as plain data. It is built by loaders (options.c; files later), checked by
- * policy_validate(), read by the survey and the plan. It holds what was said, in the order it was said; nothing here
- * touches the host. */
+/* The policy: what is allowed, as plain data. Loaders build it (options.c, files), policy_validate() checks it, the
+ * survey and the plan read it. It holds what was asked for, in that order, each value with its origin; nothing here
+ * touches the host.
+ *
+ * What a policy can say is a table: keys.def. A value that nobody set has the default of the preset, whenever that was
+ * chosen; so a preset never leaves anything of an earlier one behind, and the order of options does not matter. */
 #pragma once
 
 #include <stdint.h>
 
-#include "../base/error.h"
+#include "schema.h"
+
+struct value {
+        char *origin; /* who set it: "--memory", "api", "hutch.yaml:3"; NULL: not set, the preset's default applies */
+        uint64_t number; /* flags, choices, counts, sizes, durations, percentages */
+        char *text;      /* TYPE_TEXT, TYPE_DIR */
+        char **list;     /* TYPE_LIST, TYPE_MAP as NAME=VALUE */
+        char **origins;  /* of each of list */
+};
 
 struct path_rule {
         enum hutch_access access;
-        char *path;   /* absolute host path */
-        char *dest;   /* absolute path in the box; NULL: where the host has it */
-        char *origin; /* who said so: "--ro", "api" */
+        char *path; /* absolute host path */
+        char *dest; /* absolute path in the box; NULL: the same as on the host */
+        char *origin;
 };
 
 struct env_rule {
@@ -22,45 +33,20 @@ struct env_rule {
 struct host_rule {
         char *host;
         uint16_t port;
-};
-
-/* Whether the system's own folders are copy-on-write (--cow /): asked for, or a comfort that is left out where it
- * cannot be had. */
-enum cow_system { COW_SYSTEM_NO, COW_SYSTEM_TRY, COW_SYSTEM_ASKED };
-
-enum overflow { OVERFLOW_KILL, OVERFLOW_TRUNCATE };
-
-#define N_LIMITS (HUTCH_LIMIT_OUTPUT + 1)
-
-struct limit {
-        bool set;
-        uint64_t value;
+        char *origin;
 };
 
 struct hutch_policy {
-        char *isolation; /* a backend's name or "auto" */
-        bool isolation_asked;
-        enum hutch_identity identity;
-        enum hutch_workspace workspace;
-        char *workspace_dir; /* absolute */
-        bool same_path;
-        enum cow_system cow_system;
+        enum hutch_preset preset;
+        struct value values[N_KEYS];
         struct path_rule *paths;
         size_t n_paths;
-        enum hutch_network network;
-        bool network_asked;
-        struct host_rule *hosts;
-        size_t n_hosts;
-        struct limit limits[N_LIMITS];
-        bool limits_best_effort;
-        enum overflow overflow;
         struct env_rule *env;
         size_t n_env;
-        char **env_block; /* names that are not passed on, and do not travel with snapshots */
-        bool allow_degraded, strict, allow_nested, ephemeral;
-        bool track; /* what is written directly */
+        struct host_rule *hosts;
+        size_t n_hosts;
 
-        /* Relative paths are seen from here, "~" from home: filled by whoever makes the policy, never by looking. */
+        /* Relative paths are seen from here, "~" from home: given by the caller, never looked up. */
         char *base_dir, *home;
 };
 
@@ -69,23 +55,40 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret);
 void policy_free(struct hutch_policy *p);
 void policy_freep(struct hutch_policy **p);
 
+/* Chooses the defaults of values that are not set. */
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err);
+
+/* Sets a value from text, as an option or a policy file has it (NULL: a flag that is on). A list grows by one. */
+int policy_set(struct hutch_policy *p, enum key key, const char *text, const char *origin, struct hutch_error *err);
+int policy_set_number(struct hutch_policy *p, enum key key, uint64_t number, const char *origin,
+                      struct hutch_error *err);
+
 int policy_add_path(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest,
                     const char *origin, struct hutch_error *err);
 int policy_add_env(struct hutch_policy *p, const char *name, const char *value, const char *origin,
                    struct hutch_error *err);
-int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, struct hutch_error *err);
-int policy_set_workspace_dir(struct hutch_policy *p, const char *dir, struct hutch_error *err);
-int policy_set_string(char **field, const char *value, struct hutch_error *err);
+int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, const char *origin,
+                    struct hutch_error *err);
+
+bool policy_is_set(const struct hutch_policy *p, enum key key);
+const char *policy_origin(const struct hutch_policy *p, enum key key); /* "default" where it is not set */
+uint64_t policy_number(const struct hutch_policy *p, enum key key);    /* 0 for a limit: none */
+bool policy_flag(const struct hutch_policy *p, enum key key);
+const char *policy_text(const struct hutch_policy *p, enum key key); /* also a choice's word; NULL: not set */
+char **policy_list(const struct hutch_policy *p, enum key key);
+
+/* Values that follow from several keys. */
+enum hutch_workspace policy_workspace(
+        const struct hutch_policy *p);                           /* --cow / and --allow-nested make it copy-on-write */
+enum hutch_network policy_network(const struct hutch_policy *p); /* allowed hosts imply the allowlist */
+const char *policy_dir(const struct hutch_policy *p);            /* the workspace's directory */
+bool policy_asks_for_network(const struct hutch_policy *p);
+bool policy_has_access(const struct hutch_policy *p, enum hutch_access access); /* a path with it */
+bool policy_wants_group(const struct hutch_policy *p); /* whether a limit is set that a control group would keep */
+
+enum key policy_limit_key(enum hutch_limit limit);
 
 /* What is wrong with the policy as a whole, independent of any host. */
 int policy_validate(const struct hutch_policy *p, struct hutch_error *err);
 
-/* Whether a limit is set that a control group would keep. */
-bool policy_wants_group(const struct hutch_policy *p);
-
 const char *access_name(enum hutch_access access);
-const char *workspace_name(enum hutch_workspace mode);
-const char *identity_name(enum hutch_identity identity);
-const char *network_name(enum hutch_network network);
-const char *limit_name(enum hutch_limit limit);

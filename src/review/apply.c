@@ -1,9 +1,10 @@
 /* Taking changes to the host folder.
  *
  * Under the lock the changes are found anew, so that what is judged is what is there. Then, in this order:
- *   1. what is created or modified, from the top down: folders before what is in them. A folder gets its final mode
- *      later, for it may forbid what still has to be done in it. Files are made ready many at a time, synced
- *      together, and only then get their names (put.c);
+ *   1. what is created or modified, from the top down: directories before what is in them. A directory gets its final
+ *      mode later, for it may forbid what still has to be done in it. Files are made ready many at a time, synced
+ *      together, and only then get their names (put.c). Of a version control directory the objects come first, then
+ *      the files of the working tree, then what refers to the objects (unit.c);
  *   2. what is deleted, from the bottom up, and folders that make way for a file. Deletions come late so that a rename,
  *      which is a creation and a deletion, never leaves neither;
  *   3. modes, attributes and times of folders, from the bottom up;
@@ -20,9 +21,11 @@
 #include <stdio.h>
 
 #include "../base/strv.h"
-#include "attrs.h"
+#include "../tree/acl.h"
+#include "../tree/attrs.h"
 #include "drop.h"
-#include "tree.h"
+#include "unit.h"
+#include "../tree/tree.h"
 #include "walk.h"
 
 static void apply_done(struct apply *a) {
@@ -138,6 +141,7 @@ static int finish_folder(struct apply *a, const struct change *c) {
         struct stat st;
         _cleanup_(closep) int from = upper_open_folder(&a->view.upper, c->path, false, &st), to = -1;
         struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+        mode_t mode;
         int r;
 
         if (from < 0)
@@ -145,10 +149,11 @@ static int finish_folder(struct apply *a, const struct change *c) {
         to = tree_open(a->pair->lower, c->path, O_RDONLY | O_DIRECTORY);
         if (to < 0)
                 return to;
+        mode = makes_folder(c) ? acl_mode(from, st.st_mode) : c->mode_changed ? st.st_mode : c->old_mode;
         r = attrs_copy(from, to);
         if (makes_folder(c))
                 times[1] = st.st_mtim;
-        if (r >= 0 && fchmod(to, st.st_mode & 07777) < 0)
+        if (r >= 0 && fchmod(to, mode & 07777) < 0)
                 r = -errno;
         if (r >= 0 && futimens(to, times) < 0)
                 r = -errno;
@@ -159,13 +164,20 @@ static bool is_late(const struct change *c) {
         return c->kind == CHANGE_DELETED || (c->type_changed && S_ISDIR(c->old_mode));
 }
 
+static bool is_due(const struct apply *a, size_t i) {
+        return a->fates[i].chosen && !a->fates[i].settled;
+}
+
 static void apply_all(struct apply *a) {
-        for (size_t i = 0; i < a->list.n; i++)
-                if (a->fates[i].chosen && !is_late(&a->list.items[i]) && may(a, i))
-                        put_entry(a, i, false);
-        put_flush(a);
+        for (enum unit_turn turn = 0; turn < _UNIT_TURN_MAX; turn++) {
+                for (size_t i = 0; i < a->list.n; i++)
+                        if (is_due(a, i) && !is_late(&a->list.items[i]) && unit_turn(&a->list.items[i]) == turn &&
+                            may(a, i))
+                                put_entry(a, i, false);
+                put_flush(a);
+        }
         for (size_t i = a->list.n; i-- > 0;)
-                if (a->fates[i].chosen && is_late(&a->list.items[i]) && may(a, i)) {
+                if (is_due(a, i) && is_late(&a->list.items[i]) && may(a, i)) {
                         if (a->list.items[i].kind == CHANGE_DELETED)
                                 apply_deletion(a, i);
                         else
@@ -197,7 +209,7 @@ static int clean_layer(struct apply *a, char *const *paths, struct hutch_error *
                 else
                         remaining[left.n++] = a->list.items[i];
         r = drop_settled(&a->view, &a->journal, paths, &done, &left, err);
-        return r < 0 ? r : base_forget(a->journal.layer, &a->base, &left, err);
+        return r < 0 ? r : base_forget(a->journal.layer, &a->base, &a->view, &left, err);
 }
 
 /* A path without a change is a mistake, unless the layer has something there that the host has already: then an earlier
@@ -221,8 +233,9 @@ static int prepare(struct apply *a, int layer, const struct change_list *reviewe
 
         if (r >= 0)
                 r = base_load(a->journal.layer, &a->base, err);
+        a->view.base = &a->base;
         if (r >= 0)
-                r = walk_changes(&a->view, false, &a->list, err);
+                r = walk_changes(&a->view, WALK_FULL, &a->list, err);
         if (r < 0)
                 return r;
         change_list_sort(&a->list);
@@ -237,10 +250,32 @@ static int prepare(struct apply *a, int layer, const struct change_list *reviewe
         if (!a->fates)
                 return error_oom(err);
         choose(a, reviewed, paths);
+        r = unit_choose(a, reviewed);
+        if (r < 0)
+                return error_oom(err);
         r = put_prepare(a);
         if (r < 0)
                 return error_oom(err);
-        return journal_begin(&a->journal, &a->list, err);
+        return a->options->flags & REVIEW_DRY_RUN ? 0 : journal_begin(&a->journal, &a->list, err);
+}
+
+/* What would become of each change, without taking any. */
+static void foretell(struct apply *a) {
+        for (size_t i = 0; i < a->list.n; i++) {
+                const struct change *c = &a->list.items[i];
+                _cleanup_(closep) int host = -1;
+                const char *name;
+                struct stat st;
+                bool exists;
+
+                if (!is_due(a, i) || !may(a, i))
+                        continue;
+                host = tree_open_parent(a->pair->lower, c->path, &name);
+                if (host >= 0 && apply_look(a, i, host, name, &st, &exists) < 0)
+                        continue;
+                a->fates[i].placed = true;
+                apply_settle(a, i, APPLY_DONE, NULL);
+        }
 }
 
 int review_apply(const struct review_pair *pair, int layer, const struct change_list *reviewed, char *const *paths,
@@ -261,6 +296,15 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
         r = prepare(&a, layer, reviewed, chosen, err);
         if (r < 0)
                 return error_wrap(err, r, "cannot apply to %s", pair->host_path);
+        r = unit_check(&a);
+        if (r < 0)
+                return error_oom(err);
+        if (a.options->flags & REVIEW_DRY_RUN) {
+                foretell(&a);
+                if (ret)
+                        *ret = a.result;
+                return 0;
+        }
         apply_all(&a);
         put_sync_folders(&a);
         r = clean_layer(&a, chosen, err);

@@ -1,4 +1,4 @@
-/* The base; see base.h. */
+/* The base record; see base.h. How it is taken after a run is in record.c. */
 #include "base.h"
 
 #include <errno.h>
@@ -7,52 +7,154 @@
 #include <stdio.h>
 
 #include "../base/io.h"
+#include "../tree/content.h"
+#include "../tree/tree.h"
 #include "list.h"
-#include "tree.h"
-#include "walk.h"
 
-#define HEAD "hutch-base-1"
+#define HEAD "hutch-base-2"
+#define HEAD_OLD "hutch-base-1" /* of hutch 0.1.0: stamps without hashes, and nothing about what hides */
 #define MOST ((size_t) 1 << 30)
+#define HASH_MOST ((uint64_t) 16 << 20) /* larger files go by inode, size and mtime */
 
 void base_done(struct base *base) {
         for (size_t i = 0; base->stamps && i < base->n; i++)
                 free(base->stamps[i].path);
+        for (size_t i = 0; base->hiding && i < base->n_hiding; i++)
+                free(base->hiding[i]);
         free(base->stamps);
+        free(base->hiding);
         *base = (struct base){0};
 }
 
-static int order(const void *a, const void *b) {
+static int by_path(const void *a, const void *b) {
         return strcmp(((const struct base_stamp *) a)->path, ((const struct base_stamp *) b)->path);
 }
 
-static const struct base_stamp *find(const struct base *base, const char *path) {
-        struct base_stamp key = {.path = (char *) path};
-
-        return base->n > 0 ? bsearch(&key, base->stamps, base->n, sizeof(key), order) : NULL;
+static int by_text(const void *a, const void *b) {
+        return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-static int parse(const char *text, struct base_stamp *ret) {
-        struct base_stamp s = {.exists = true};
-        int at = 0;
+const struct base_stamp *base_find(const struct base *base, const char *path) {
+        struct base_stamp key = {.path = (char *) path};
 
-        if (startswith(text, "- ")) {
-                s.exists = false;
-                at = 2;
-        } else if (sscanf(text, "%" SCNu64 " %o %" SCNu64 " %ld.%ld %ld.%ld %n", &s.ino, &s.mode, &s.size,
-                          &s.mtime.tv_sec, &s.mtime.tv_nsec, &s.ctime.tv_sec, &s.ctime.tv_nsec, &at) != 7 ||
-                   at == 0)
-                return -EINVAL;
-        s.path = strdup(text + at);
-        if (!s.path)
+        return base->n > 0 ? bsearch(&key, base->stamps, base->n, sizeof(key), by_path) : NULL;
+}
+
+bool base_never_saw(const struct base *base, const char *path) {
+        return base && base->recorded && !base_find(base, path);
+}
+
+/* ---- reading ---- */
+
+/* A number and the one character behind it. */
+static bool get_number(const char **p, int radix, char end, uint64_t *ret) {
+        char *after;
+
+        if (**p < '0' || **p > '9')
+                return false;
+        errno = 0;
+        *ret = strtoull(*p, &after, radix);
+        if (errno || *after != end)
+                return false;
+        *p = after + 1;
+        return true;
+}
+
+static bool get_time(const char **p, struct timespec *ret) {
+        bool negative = **p == '-';
+        uint64_t sec, nsec;
+
+        *p += negative;
+        if (!get_number(p, 10, '.', &sec) || !get_number(p, 10, ' ', &nsec) || nsec > 999999999)
+                return false;
+        *ret = (struct timespec){negative ? -(time_t) sec : (time_t) sec, (long) nsec};
+        return true;
+}
+
+static bool get_hash(const char **p, struct base_stamp *s) {
+        if (startswith(*p, "- ")) {
+                *p += 2;
+                return true;
+        }
+        for (size_t i = 0; i < HASH_SIZE; i++) {
+                unsigned byte;
+
+                if (!(*p)[0] || !(*p)[1] || sscanf(*p, "%2x", &byte) != 1)
+                        return false;
+                s->hash[i] = (uint8_t) byte;
+                *p += 2;
+        }
+        s->hashed = true;
+        return *(*p)++ == ' ';
+}
+
+static bool get_stamp(const char *text, bool old, struct base_stamp *s, const char **ret_path) {
+        uint64_t mode;
+
+        if (startswith(text, "- ") || startswith(text, "! ")) {
+                s->late = text[0] == '!';
+                s->exists = s->late;
+                s->mode = s->late ? S_IFREG : 0;
+                *ret_path = text + 2;
+                return true;
+        }
+        s->exists = true;
+        if (!get_number(&text, 10, ' ', &s->ino) || !get_number(&text, 8, ' ', &mode) ||
+            !get_number(&text, 10, ' ', &s->size) || !get_time(&text, &s->mtime) || !get_time(&text, &s->ctime) ||
+            (!old && !get_hash(&text, s)))
+                return false;
+        s->mode = (mode_t) mode;
+        *ret_path = text;
+        return true;
+}
+
+static int parse(const char *text, bool old, struct base *base) {
+        struct base_stamp stamp = {0};
+        const char *path;
+
+        if (startswith(text, "o ")) {
+                base->hiding[base->n_hiding] = strdup(text + 2);
+                return base->hiding[base->n_hiding] ? (int) base->n_hiding++ : -ENOMEM;
+        }
+        if (!get_stamp(text, old, &stamp, &path))
+                return -EBADMSG;
+        stamp.path = strdup(path);
+        if (!stamp.path)
                 return -ENOMEM;
-        *ret = s;
+        base->stamps[base->n++] = stamp;
+        return 0;
+}
+
+static int parse_all(char *data, size_t len, struct base *base) {
+        bool old = len > 0 && data[len - 1] == 0 && streq(data, HEAD_OLD);
+        size_t lines = 0;
+
+        if (len == 0 || data[len - 1] != 0 || (!old && !streq(data, HEAD)))
+                return -EBADMSG;
+        for (size_t i = 0; i < len; i++)
+                lines += data[i] == 0;
+        if (lines == 0)
+                return -EBADMSG;
+        base->stamps = calloc(lines, sizeof(*base->stamps));
+        base->hiding = calloc(lines, sizeof(*base->hiding));
+        if (!base->stamps || !base->hiding)
+                return -ENOMEM;
+        for (char *p = data + sizeof(HEAD); p < data + len; p += strlen(p) + 1) {
+                int r = parse(p, old, base);
+
+                if (r < 0)
+                        return r;
+        }
+        qsort(base->stamps, base->n, sizeof(*base->stamps), by_path);
+        qsort(base->hiding, base->n_hiding, sizeof(*base->hiding), by_text);
+        base->recorded = true;
         return 0;
 }
 
 int base_load(int layer, struct base *ret, struct hutch_error *err) {
         _cleanup_(base_done) struct base base = {0};
         _cleanup_(freep) char *data = NULL;
-        size_t len, lines = 0;
+        size_t len;
         int r = read_whole_file(layer, "base", MOST, &data, &len);
 
         if (r == -ENOENT) {
@@ -61,37 +163,40 @@ int base_load(int layer, struct base *ret, struct hutch_error *err) {
         }
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot read the layer's record: %s", errno_text(-r));
-        for (size_t i = 0; i < len; i++)
-                lines += data[i] == 0;
-        if (len == 0 || data[len - 1] != 0 || !streq(data, HEAD))
-                return error_set(err, HUTCH_E_IO, EBADMSG, "the layer's record is damaged");
-        base.stamps = calloc(lines, sizeof(*base.stamps));
-        if (!base.stamps)
+        r = parse_all(data, len, &base);
+        if (r == -ENOMEM)
                 return error_oom(err);
-        for (char *p = data + sizeof(HEAD); p < data + len; p += strlen(p) + 1) {
-                r = parse(p, &base.stamps[base.n]);
-                if (r == -EINVAL)
-                        return error_set(err, HUTCH_E_IO, EBADMSG, "the layer's record is damaged");
-                if (r < 0)
-                        return error_oom(err);
-                base.n++;
-        }
-        if (base.n > 0)
-                qsort(base.stamps, base.n, sizeof(*base.stamps), order);
-        *ret = (struct base){.n = base.n, .stamps = take_ptr(base.stamps)};
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "the layer's record is damaged");
+        *ret = take_struct(base);
         return 0;
 }
 
-static void put_stamp(struct buf *b, const struct base_stamp *s) {
-        if (s->exists)
-                buf_printf(b, "%" PRIu64 " %o %" PRIu64 " %ld.%09ld %ld.%09ld %s", s->ino, s->mode, s->size,
-                           (long) s->mtime.tv_sec, s->mtime.tv_nsec, (long) s->ctime.tv_sec, s->ctime.tv_nsec, s->path);
-        else
-                buf_printf(b, "- %s", s->path);
-        buf_put(b, "", 1);
+/* ---- writing ---- */
+
+static void begin(struct base_writer *writer) {
+        if (writer->text.len == 0)
+                buf_put(&writer->text, HEAD, sizeof(HEAD));
 }
 
-/* Several callers of one session may be at it at the same time. */
+static void put_stamp(struct base_writer *writer, const struct base_stamp *s) {
+        struct buf *b = &writer->text;
+        char hash[HASH_SIZE * 2 + 1] = "-";
+
+        begin(writer);
+        if (!s->exists || s->late)
+                buf_puts(b, s->late ? "! " : "- ");
+        else {
+                if (s->hashed)
+                        hash_hex(s->hash, hash);
+                buf_printf(b, "%" PRIu64 " %o %" PRIu64 " %lld.%09ld %lld.%09ld %s ", s->ino, s->mode, s->size,
+                           (long long) s->mtime.tv_sec, s->mtime.tv_nsec, (long long) s->ctime.tv_sec, s->ctime.tv_nsec,
+                           hash);
+        }
+        buf_put(b, s->path, strlen(s->path) + 1);
+}
+
+/* Several callers of one session may write at the same time. */
 static int write_record(int layer, const struct buf *b) {
         _cleanup_(closep) int fd = -1;
         char name[64];
@@ -107,139 +212,161 @@ static int write_record(int layer, const struct buf *b) {
         return r;
 }
 
-int base_forget(int layer, const struct base *base, const struct change_list *kept, struct hutch_error *err) {
-        _cleanup_(buf_done) struct buf b = {0};
-        int r;
+static bool hash_host(int lower, const char *path, mode_t mode, uint64_t size, uint8_t ret[static HASH_SIZE]) {
+        const char *name;
+        _cleanup_(closep) int dir = -1;
 
-        if (base->n == 0)
-                return 0;
-        buf_put(&b, HEAD, sizeof(HEAD));
-        for (size_t i = 0; i < base->n; i++)
-                if (change_list_find(kept, base->stamps[i].path))
-                        put_stamp(&b, &base->stamps[i]);
-        r = b.oom ? -ENOMEM : write_record(layer, &b);
-        if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r));
-        return 0;
+        if (size > HASH_MOST || (!S_ISREG(mode) && !S_ISLNK(mode)))
+                return false;
+        dir = tree_open_parent(lower, path, &name);
+        return dir >= 0 && content_hash_entry(dir, name, mode, ret) >= 0;
 }
 
-static struct base_stamp stamp_of(const char *path, const struct stat *st) {
-        if (!st)
-                return (struct base_stamp){.path = (char *) path};
-        return (struct base_stamp){.path = (char *) path,
-                                   .exists = true,
-                                   .ino = st->st_ino,
-                                   .size = (uint64_t) st->st_size,
-                                   .mode = st->st_mode,
-                                   .mtime = st->st_mtim,
-                                   .ctime = st->st_ctim};
+void base_writer_put(struct base_writer *writer, int lower, const char *path, const struct stat *host) {
+        struct base_stamp stamp = {.path = (char *) path};
+
+        if (host) {
+                stamp = (struct base_stamp){.path = (char *) path,
+                                            .exists = true,
+                                            .ino = host->st_ino,
+                                            .size = (uint64_t) host->st_size,
+                                            .mode = host->st_mode,
+                                            .mtime = host->st_mtim,
+                                            .ctime = host->st_ctim};
+                stamp.hashed = hash_host(lower, path, host->st_mode, stamp.size, stamp.hash);
+        }
+        put_stamp(writer, &stamp);
 }
 
-static void put_to(struct base_writer *writer, const struct base_stamp *stamp) {
-        if (writer->text.len == 0)
-                buf_put(&writer->text, HEAD, sizeof(HEAD));
-        put_stamp(&writer->text, stamp);
-}
-
-void base_writer_put(struct base_writer *writer, const char *path, const struct stat *host) {
-        const struct base_stamp stamp = stamp_of(path, host);
-
-        put_to(writer, &stamp);
-}
-
-/* An inode that no file has. */
 void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing) {
-        const struct base_stamp stamp = {.path = (char *) path, .exists = !had_nothing, .mode = S_IFREG};
+        const struct base_stamp stamp = {.path = (char *) path, .exists = !had_nothing, .late = !had_nothing};
 
-        put_to(writer, &stamp);
+        put_stamp(writer, &stamp);
+}
+
+void base_writer_put_hiding(struct base_writer *writer, const char *path) {
+        begin(writer);
+        buf_puts(&writer->text, "o ");
+        buf_put(&writer->text, path, strlen(path) + 1);
 }
 
 int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *err) {
-        int r = 0;
+        int r;
 
-        if (writer->text.len > 0 || writer->text.oom)
-                r = writer->text.oom ? -ENOMEM : write_record(layer, &writer->text);
-        if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r));
-        return 0;
+        begin(writer);
+        r = writer->text.oom ? -ENOMEM : write_record(layer, &writer->text);
+        return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r)) : 0;
 }
 
 void base_writer_done(struct base_writer *writer) {
         buf_done(&writer->text);
 }
 
-int review_record_base(const struct review_pair *pair, int layer, struct hutch_error *err) {
-        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
-        _cleanup_(base_writer_done) struct base_writer writer = BASE_WRITER_EMPTY;
-        _cleanup_(change_list_done) struct change_list list = {0};
-        _cleanup_(base_done) struct base known = {0};
-        int r = base_load(layer, &known, err);
+void base_writer_keep(struct base_writer *writer, const struct base_stamp *stamp) {
+        put_stamp(writer, stamp);
+}
 
-        if (r >= 0)
-                r = walk_changes(&view, true, &list, err);
-        if (r < 0)
-                return r;
-        change_list_sort(&list);
-        buf_put(&writer.text, HEAD, sizeof(HEAD));
-        for (size_t i = 0; i < list.n; i++) {
-                const char *path = list.items[i].path;
-                const struct base_stamp *before = find(&known, path);
+/* Whether the upper has something at the path that hides a directory of the host. */
+static bool hides(struct view *view, const char *path) {
+        _cleanup_(closep) int fd = -1;
+        struct stat st;
+
+        if (tree_stat(view->upper.root, path, &st) < 0)
+                return false;
+        if (!S_ISDIR(st.st_mode))
+                return true;
+        fd = tree_open(view->upper.root, path, O_RDONLY | O_DIRECTORY);
+        return fd >= 0 && tree_is_opaque(fd);
+}
+
+int base_forget(int layer, const struct base *base, struct view *view, const struct change_list *kept,
+                struct hutch_error *err) {
+        _cleanup_(base_writer_done) struct base_writer writer = BASE_WRITER_EMPTY;
+
+        if (!base->recorded)
+                return 0;
+        for (size_t i = 0; i < base->n; i++) {
+                const struct base_stamp *stamp = &base->stamps[i];
                 struct stat st;
 
-                if (before)
-                        put_to(&writer, before);
-                else
-                        base_writer_put(&writer, path, tree_stat(pair->lower, path, &st) >= 0 ? &st : NULL);
+                if (!change_list_find(kept, stamp->path) && tree_stat(view->upper.root, stamp->path, &st) < 0)
+                        continue;
+                put_stamp(&writer, stamp);
+                if (hides(view, stamp->path))
+                        base_writer_put_hiding(&writer, stamp->path);
         }
         return base_writer_end(&writer, layer, err);
 }
 
-static bool later(const struct timespec *a, int64_t sec, long nsec) {
-        return a->tv_sec > sec || (a->tv_sec == sec && a->tv_nsec > nsec);
+/* ---- comparing ---- */
+
+static bool same_time(const struct timespec *a, const struct timespec *b) {
+        return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* When the box covered the host's entry. */
-static bool find_birth(struct view *view, const char *path, struct statx *ret) {
-        _cleanup_(freep) char *cover = NULL;
-        const char *name;
-        _cleanup_(closep) int dir = -1;
+bool base_is_same(const struct base_stamp *s, int lower, const struct stat *st) {
+        uint8_t hash[HASH_SIZE];
 
-        if (tree_is_remote(view->pair->lower) || view_cover(view, path, &cover) < 0 || !cover[0])
+        if (s->late || !s->exists || s->mode != st->st_mode || s->size != (uint64_t) st->st_size)
                 return false;
-        dir = tree_open_parent(view->upper.root, cover, &name);
-        return dir >= 0 && statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, ret) == 0 &&
-               (ret->stx_mask & STATX_BTIME);
+        if (s->ino == st->st_ino && same_time(&s->mtime, &st->st_mtim) &&
+            (!s->hashed || same_time(&s->ctime, &st->st_ctim)))
+                return true;
+        return s->hashed && hash_host(lower, s->path, st->st_mode, s->size, hash) &&
+               memcmp(hash, s->hash, HASH_SIZE) == 0;
 }
 
-static bool same_stamp(const struct base_stamp *s, const struct stat *st) {
-        return s->ino == st->st_ino && s->mode == st->st_mode && s->size == (uint64_t) st->st_size &&
-               s->mtime.tv_sec == st->st_mtim.tv_sec && s->mtime.tv_nsec == st->st_mtim.tv_nsec &&
-               s->ctime.tv_sec == st->st_ctim.tv_sec && s->ctime.tv_nsec == st->st_ctim.tv_nsec;
+bool base_equals_box(const struct base_stamp *s, int dir, const char *name, const struct stat *box) {
+        _cleanup_(closep) int fd = -1;
+        uint8_t hash[HASH_SIZE];
+        int r;
+
+        if (!s->exists || s->late || !s->hashed || s->mode != box->st_mode || s->size != (uint64_t) box->st_size)
+                return false;
+        if (S_ISREG(box->st_mode)) {
+                fd = upper_open_file(dir, name);
+                r = fd < 0 ? fd : content_hash(fd, hash);
+        } else
+                r = content_hash_entry(dir, name, box->st_mode, hash);
+        return r >= 0 && memcmp(hash, s->hash, HASH_SIZE) == 0;
+}
+
+/* For a layer of which nothing was recorded: its run was killed. */
+static const char *check_by_birth(struct view *view, const char *path, const struct stat *lower) {
+        struct timespec birth;
+
+        if (S_ISDIR(lower->st_mode))
+                return NULL;
+        if (!view_birth(view, path, &birth))
+                return "what the host had there before is not known";
+        return view_is_later(&lower->st_ctim, &birth) ? "the host changed it since" : NULL;
+}
+
+static const char *check_directory(const struct base_stamp *stamp, const struct change *change,
+                                   const struct stat *lower) {
+        if (S_ISDIR(change->new_mode))
+                return stamp && S_ISDIR(stamp->mode) && change->mode_changed && stamp->mode != lower->st_mode
+                               ? "the host changed its mode since"
+                               : NULL;
+        if (!stamp || stamp->late)
+                return NULL; /* it goes only if it is empty */
+        return stamp->exists && S_ISDIR(stamp->mode) ? NULL : "the host made a directory of that name since";
 }
 
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower) {
-        const char *path = change->path;
-        const struct base_stamp *stamp = find(base, path);
-        struct statx birth;
-        bool born;
+        const struct base_stamp *stamp = base_find(base, change->path);
 
-        if (stamp && stamp->exists && !lower)
-                return S_ISDIR(stamp->mode) ? NULL : "the host removed it since";
         if (!lower)
-                return NULL;
-        if (S_ISDIR(lower->st_mode) && S_ISDIR(change->new_mode))
-                return NULL; /* whoever made it */
+                return stamp && stamp->exists && !S_ISDIR(stamp->mode) ? "the host removed it since" : NULL;
+        if (!base->recorded)
+                return S_ISDIR(change->new_mode) && S_ISDIR(lower->st_mode) ? NULL
+                                                                            : check_by_birth(view, change->path, lower);
         if (S_ISDIR(lower->st_mode))
-                return stamp && stamp->exists && !S_ISDIR(stamp->mode) ? "the host made a folder of it since" : NULL;
-        if (stamp && !stamp->exists)
+                return check_directory(stamp, change, lower);
+        if (!stamp || !stamp->exists)
                 return "the host made one of that name since";
-        if (stamp && !same_stamp(stamp, lower))
+        if (stamp->late)
                 return "the host changed it since";
-        born = find_birth(view, path, &birth);
-        if (!born)
-                return stamp ? NULL : "nothing tells what the host had there before";
-        if (later(&lower->st_ctim, birth.stx_btime.tv_sec, birth.stx_btime.tv_nsec))
-                return "the host changed it since";
-        return NULL;
+        return base_is_same(stamp, view->pair->lower, lower) ? NULL : "the host changed it since";
 }

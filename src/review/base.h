@@ -1,48 +1,76 @@
-/* The base: what the host's files were like when the layer was made, to tell whether somebody changed them since.
+/* The base: what the host's files were like when the box covered them.
  *
- * Two witnesses. The record (`base` in the layer folder) holds for each changed path the host file's inode, type, mode,
- * size, mtime and ctime at the end of the run that changed it; a path keeps its first entry, so that a host's edit
- * between two runs of one box is not taken for seen. And the upper's own entry knows when it was born, which is when
- * the box copied or covered the host's file: a host file with a later ctime was changed behind the box's back during
- * the run. The second is left aside where the host folder's times come from another clock (network file systems).
+ * The record (`base` in the layer directory) is taken at the end of every run. It has a stamp for each name that the
+ * upper has, and for each name of the host that the upper hides (beneath a whiteout, an opaque directory or a file in
+ * the place of a directory): type, mode, size, inode, times, and a hash of the content. A path keeps its first stamp,
+ * so that an edit of the host between two runs of one box is not taken for seen.
  *
- * The record is a row of NUL-ended entries: names may hold newlines. */
+ * Where there is a record, a name without a stamp was not there: the box never saw it, and to replace or delete it is a
+ * conflict. A name that came to the host beneath
+ * something that was hidden already gets no stamp by a later run either; so the record also marks what hides.
+ *
+ * A host file may change after the box covered it and before the run ends. The upper's own entry knows when it was
+ * born: a host file with a later ctime was changed behind the box's back, and its stamp says so (`late`). That is left
+ * aside where the host's times come from another clock (network file systems).
+ *
+ * Whether the host has changed something since is decided by content, not by times: a host's `touch` is no conflict,
+ * and neither is the new ctime of a file that loses one of its hard links.
+ *
+ * The record is a row of NUL-ended entries: names may hold anything but NUL. */
 #pragma once
 
 #include <sys/stat.h>
 
+#include "../base/hash.h"
 #include "review.h"
 #include "view.h"
 
-#define BASE_NEW "base.new" /* with more behind it: a record that is not whole yet */
+#define BASE_NEW "base.new" /* a prefix: a record that is not whole yet */
 
 struct base_stamp {
         char *path;
         bool exists; /* false: the host had nothing there */
+        bool late;   /* the box did not start from what the host has */
+        bool hashed;
         uint64_t ino, size;
         mode_t mode;
         struct timespec mtime, ctime;
+        uint8_t hash[HASH_SIZE];
 };
 
 struct base {
+        bool recorded;             /* false: there is no record at all */
         struct base_stamp *stamps; /* sorted by path */
         size_t n;
+        char **hiding; /* sorted: what hid the host's names when the record was made */
+        size_t n_hiding;
 };
 
-/* No record is an empty one. */
 int base_load(int layer, struct base *ret, struct hutch_error *err);
 void base_done(struct base *base);
 
-/* Writes the record again with the entries only that `kept` (sorted) still has as changes. */
-int base_forget(int layer, const struct base *base, const struct change_list *kept, struct hutch_error *err);
+const struct base_stamp *base_find(const struct base *base, const char *path);
 
-/* Why the host's entry (NULL: there is none) is not what the box started from; NULL if it is. Folders are, as long as
- * they are folders. */
+/* Whether the box never saw the host's entry at this path. */
+bool base_never_saw(const struct base *base, const char *path);
+
+/* Writes the record again without the stamps of what is no change any more: those that neither `kept` (sorted) nor the
+ * upper has. */
+int base_forget(int layer, const struct base *base, struct view *view, const struct change_list *kept,
+                struct hutch_error *err);
+
+/* Why the host's entry (NULL: there is none) is not what the box started from; NULL if it is. Directories are, unless
+ * both sides changed the mode. */
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower);
 
-/* A record made anew, entry by entry: what the host has (NULL: nothing), or that it has something else than what the
- * box started from, which was nothing or something. */
+/* Whether the host's entry is still as the stamp has it. */
+bool base_is_same(const struct base_stamp *stamp, int lower, const struct stat *st);
+
+/* Whether the box's file is what the host had when the stamp was made: then only the host changed it. */
+bool base_equals_box(const struct base_stamp *stamp, int dir, const char *name, const struct stat *box);
+
+/* A record made anew, entry by entry. */
 struct base_writer {
         struct buf text;
 };
@@ -50,7 +78,13 @@ struct base_writer {
 #define BASE_WRITER_EMPTY                                                                                              \
         { 0 }
 
-void base_writer_put(struct base_writer *writer, const char *path, const struct stat *host);
+/* What the host has beneath `lower` (NULL: nothing). */
+void base_writer_put(struct base_writer *writer, int lower, const char *path, const struct stat *host);
+/* The host has something else than what the box started from, which was nothing or something. */
 void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing);
+/* The upper's entry here hides what the host has beneath. */
+void base_writer_put_hiding(struct base_writer *writer, const char *path);
+/* A stamp of an earlier record. */
+void base_writer_keep(struct base_writer *writer, const struct base_stamp *stamp);
 int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *err);
 void base_writer_done(struct base_writer *writer);

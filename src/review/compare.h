@@ -16,6 +16,3 @@ struct place {
 /* Compares two entries that are not both folders and fills the flags of `change`. `shallow`: contents are not read,
  * what may differ counts as differing. What cannot be read on the host counts as differing too, with a note. */
 int compare_entries(const struct place *upper, const struct place *lower, bool shallow, struct change *change);
-
-/* Two open regular files; holes are not read. 1, 0 or -errno. */
-int compare_contents(int a, int b);

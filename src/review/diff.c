@@ -12,8 +12,8 @@
 
 #include "lines.h"
 #include "quote.h"
-#include "tree.h"
-#include "upper.h"
+#include "../tree/tree.h"
+#include "../tree/upper.h"
 #include "view.h"
 
 #define DEFAULT_MOST ((uint64_t) 4 * 1024 * 1024)

@@ -9,7 +9,7 @@
 #include "drop.h"
 #include "journal.h"
 #include "list.h"
-#include "tree.h"
+#include "../tree/tree.h"
 #include "walk.h"
 
 /* Everything: no need to know what it is. */
@@ -49,24 +49,26 @@ static int discard_paths(struct view *view, struct journal *journal, char *const
 /* The record forgets what is no change any more, so that a later one is measured anew. */
 static int forget(struct view *view, struct journal *journal, struct hutch_error *err) {
         _cleanup_(change_list_done) struct change_list left = {0};
-        _cleanup_(base_done) struct base base = {0};
-        int r = base_load(journal->layer, &base, err);
+        int r;
 
-        if (r < 0 || base.n == 0)
-                return r;
-        r = walk_changes(view, true, &left, err);
+        if (!view->base->recorded)
+                return 0;
+        r = walk_changes(view, WALK_SHALLOW, &left, err);
         if (r < 0)
                 return r;
         change_list_sort(&left);
-        return base_forget(journal->layer, &base, &left, err);
+        return base_forget(journal->layer, view->base, view, &left, err);
 }
 
 int review_discard(const struct review_pair *pair, int layer, char *const *paths, struct hutch_error *err) {
         _cleanup_(journal_done) struct journal journal = JOURNAL_EMPTY;
-        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
+        _cleanup_(base_done) struct base base = {0};
+        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper, .base = &base};
         _cleanup_(strv_freep) char **chosen = NULL;
         int r = journal_open(&journal, pair, layer, err);
 
+        if (r >= 0)
+                r = base_load(journal.layer, &base, err);
         if (r >= 0 && paths)
                 r = change_paths_normalise(paths, &chosen, err);
         if (r < 0)
@@ -80,10 +82,4 @@ int review_discard(const struct review_pair *pair, int layer, char *const *paths
                                       errno_text(-r));
         }
         return r < 0 ? r : forget(&view, &journal, err);
-}
-
-int review_remove_tree(int dir, const char *name, struct hutch_error *err) {
-        int r = tree_remove(dir, name);
-
-        return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot remove %s: %s", name, errno_text(-r)) : 0;
 }

@@ -4,9 +4,9 @@
  * folder, and beneath a whiteout of a whole folder, the host's side is hidden, so these are first rewritten to say the
  * same name by name:
  * - a whiteout of a folder becomes an opaque, empty folder (made in the trash, then exchanged);
- * - an opaque folder gets a whiteout for every name of the host that it lacks, its own folders that the host has too
- *   become opaque, and last it loses its mark. Until then the additions cannot be seen, so a kill in between harms
- * nothing. Since Linux 5.8 whiteouts need no privilege. */
+ * - an opaque folder gets a whiteout for every name of the host that it lacks (but not for one that the box never saw),
+ * its own folders that the host has too become opaque, and last it loses its mark. Until then the additions cannot be
+ * seen, so a kill in between harms nothing. Since Linux 5.8 whiteouts need no privilege. */
 #include "drop.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "tree.h"
+#include "../tree/tree.h"
+#include "base.h"
 
 static int set_opaque(int fd) {
         return fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
@@ -32,6 +33,8 @@ static int settle_name(struct view *view, int dir, const char *path, const char 
         if (!whole)
                 return -ENOMEM;
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+                if (errno == ENOENT && base_never_saw(view->base, whole))
+                        return 0;
                 if (errno != ENOENT || mknodat(dir, name, S_IFCHR | 0600, makedev(0, 0)) < 0)
                         return -errno;
                 return 0;

@@ -10,7 +10,7 @@
 
 #include "../base/io.h"
 #include "base.h"
-#include "tree.h"
+#include "../tree/tree.h"
 
 #define FILE_NAME "apply"
 #define TRASH "trash"

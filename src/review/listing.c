@@ -7,7 +7,8 @@
 #include <sys/stat.h>
 
 #include "list.h"
-#include "tree.h"
+#include "../tree/content.h"
+#include "../tree/tree.h"
 
 #define RACY_NS 50000000 /* the clock behind ctime ticks slower than this */
 
@@ -30,26 +31,14 @@ static const struct listed *find(const struct listing *listing, const char *path
 
 /* What cannot be read goes by its times alone. */
 static int hash_it(int dir, const char *name, struct listed *item) {
-        _cleanup_(freep) char *target = NULL;
-        _cleanup_(closep) int fd = -1;
-        struct hash hash;
-        int r = 0;
+        int r;
 
-        hash_init(&hash);
-        if (S_ISLNK(item->mode)) {
-                r = tree_read_link(dir, name, &target);
-                if (r >= 0)
-                        hash_put(&hash, target, strlen(target));
-        } else if (S_ISREG(item->mode)) {
-                fd = tree_open_file(dir, name);
-                r = fd < 0 ? fd : hash_put_file(&hash, fd);
-        } else
+        if (!S_ISLNK(item->mode) && !S_ISREG(item->mode))
                 return 0;
+        r = content_hash_entry(dir, name, item->mode, item->hash);
         if (r == -ENOMEM)
                 return r;
         item->is_hashed = r >= 0;
-        if (r >= 0)
-                hash_end(&hash, item->hash);
         return 0;
 }
 

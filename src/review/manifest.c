@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "../base/macro.h"
-#include "tree.h"
+#include "../tree/content.h"
+#include "../tree/tree.h"
 
 #define MOST_PIECES ((uint64_t) 1 << 20)
 
@@ -126,28 +127,16 @@ int manifest_next(const char **at, const char *end, struct manifest_record *ret)
 }
 
 int manifest_hash_host(int root, const char *path, bool is_link, char ret[static HASH_SIZE * 2 + 1]) {
-        _cleanup_(closep) int dir = -1, fd = -1;
-        _cleanup_(freep) char *target = NULL;
         uint8_t value[HASH_SIZE];
         const char *name;
-        struct hash hash;
+        _cleanup_(closep) int dir = tree_open_parent(root, path, &name);
         int r;
 
-        hash_init(&hash);
-        dir = tree_open_parent(root, path, &name);
         if (dir < 0)
                 return dir;
-        if (is_link) {
-                r = tree_read_link(dir, name, &target);
-                if (r >= 0)
-                        hash_put(&hash, target, strlen(target));
-        } else {
-                fd = tree_open_file(dir, name);
-                r = fd < 0 ? fd : hash_put_file(&hash, fd);
-        }
+        r = content_hash_entry(dir, name, is_link ? S_IFLNK : S_IFREG, value);
         if (r < 0)
                 return r;
-        hash_end(&hash, value);
         hash_hex(value, ret);
         return 0;
 }

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "attrs.h"
+#include "../tree/attrs.h"
 #include "base.h"
 #include "list.h"
 #include "manifest.h"
-#include "tree.h"
+#include "../tree/tree.h"
 #include "view.h"
 #include "walk.h"
 
@@ -256,8 +256,10 @@ static int put_base(struct pack *p, int layer, struct hutch_error *err) {
         _cleanup_(base_done) struct base base = {0};
         int r = base_load(layer, &base, err);
 
+        p->view.base = &base;
         if (r >= 0)
-                r = walk_changes(&p->view, true, &list, err);
+                r = walk_changes(&p->view, WALK_SHALLOW, &list, err);
+        p->view.base = NULL;
         if (r < 0)
                 return r;
         change_list_sort(&list);

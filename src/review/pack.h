@@ -32,5 +32,6 @@ int unpack_item(struct unpack *unpack, const char *path, const char *hard_link, 
                 struct hutch_error *err);
 int unpack_data(struct unpack *unpack, const void *data, size_t len, struct hutch_error *err);
 
-/* The end: marks, modes and times, and the base as this host has it. */
-int unpack_end(struct unpack *unpack, int lower, int layer, struct hutch_error *err);
+/* The end: marks, modes and times, and the base as this host has it. A symbolic link that would lead out of the
+ * directory is refused unless `links` allows it. */
+int unpack_end(struct unpack *unpack, const struct review_pair *pair, int layer, bool links, struct hutch_error *err);

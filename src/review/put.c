@@ -8,9 +8,9 @@
 #include <fcntl.h>
 
 #include "apply.h"
-#include "attrs.h"
+#include "../tree/attrs.h"
 #include "stage.h"
-#include "tree.h"
+#include "../tree/tree.h"
 
 #define BATCH_MOST 8192
 #define FEW 16 /* as many are synced one by one, and held open */
@@ -98,7 +98,7 @@ static int stage_entry(struct apply *a, const char *path, int host, const struct
                 return -errno;
         if (read_st.st_ino != st.st_ino)
                 return -ESTALE;
-        return stage_file(&a->journal, host, fd, &st, old, staged);
+        return stage_file(&a->journal, host, name, fd, &st, old, staged);
 }
 
 /* A folder that exists is only made accessible for the time being; its mode is set in step 3. */

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "../base/buf.h"
 #include "../base/error.h"
@@ -50,6 +51,8 @@ struct change {
         bool is_protected;  /* held back by apply unless forced; `note` says why */
         bool too_deep;      /* what lies in this folder has no path below PATH_MAX: not listed, never applied */
         bool is_special;    /* a FIFO, socket or device: never applied */
+        bool is_hidden;     /* the upper has no entry of that name: one above it hides the host's */
+        bool hides;         /* the upper's entry hides what the host has beneath */
         char *note;         /* one line for people, free of what a terminal obeys; or NULL */
 };
 
@@ -60,8 +63,8 @@ struct change_list {
 
 void change_list_done(struct change_list *list);
 
-/* Every change. A folder that was only copied up is none; a deleted folder is told with all that was in it. */
-int review_changes(const struct review_pair *pair, struct change_list *ret, struct hutch_error *err);
+/* Every change. A directory that was only copied up is none; a deleted directory is listed with all that was in it. */
+int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err);
 
 struct diff_options {
         bool colour;
@@ -81,12 +84,14 @@ int review_diff(const struct review_pair *pair, const struct change *change, con
 /* Appends a path as git shows it: in quotes and escaped where it holds what would mislead. */
 void review_put_path(struct buf *out, const char *path);
 
-/* Notes what the host's files behind the present changes are like, right after a run. Paths that have a note keep it.
- */
-int review_record_base(const struct review_pair *pair, int layer, struct hutch_error *err);
+/* Records what the host's files behind the present changes are like, right after a run; see base.h. `begun` is NULL, or
+ * the time since when the box saw a copy of the host's files instead of the files themselves. */
+int review_record_base(const struct review_pair *pair, int layer, const struct timespec *begun,
+                       struct hutch_error *err);
 
 #define REVIEW_FORCE_CHANGED (1u << 0)   /* also where the host's file changed since */
 #define REVIEW_FORCE_PROTECTED (1u << 1) /* also protected names */
+#define REVIEW_DRY_RUN (1u << 2)         /* nothing is changed, only the fates are told */
 #define REVIEW_FORCE (REVIEW_FORCE_CHANGED | REVIEW_FORCE_PROTECTED)
 
 enum apply_status {
@@ -121,25 +126,3 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
 
 /* Removes changes from the upper, `paths` as above: the box then sees the host's files there. */
 int review_discard(const struct review_pair *pair, int layer, char *const *paths, struct hutch_error *err);
-
-/* Makes the folder `name` in `dir` of several uppers, the topmost first: one upper that shows the same over any host
- * folder. Folders are made anew, with their modes, times and attributes; all else are hard links, so neither the uppers
- * nor the new folder may be written in afterwards: a box that goes on gets a fresh upper over it. The uppers must rest,
- * and lie on the file system of `dir`. Any depth, any names, any modes. */
-int review_merge(const int *uppers, size_t n, int dir, const char *name, struct hutch_error *err);
-
-/* What a copy took: entries that are no folders, bytes of the disk that were written, and bytes of files that share
- * their place with what they were copied from. */
-struct review_copied {
-        uint64_t entries, bytes, shared;
-        int (*still)(void *user); /* asked from time to time whether the upper rests, or NULL; < 0: it does not */
-        void *user;
-        uint64_t asked; /* so many times */
-};
-
-/* Makes the folder `name` in `dir` of one upper that goes on being written in: everything is made anew, hard links
- * among its files are kept. The upper must rest meanwhile. Adds to *cost. */
-int review_copy(int upper, int dir, const char *name, struct review_copied *cost, struct hutch_error *err);
-
-/* Removes a folder that a box has written in, and all beneath it: any depth, any names, any modes. */
-int review_remove_tree(int dir, const char *name, struct hutch_error *err);

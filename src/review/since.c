@@ -5,9 +5,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "attrs.h"
+#include "../tree/attrs.h"
+#include "../tree/content.h"
 #include "list.h"
-#include "tree.h"
+#include "../tree/tree.h"
 #include "view.h"
 #include "walk.h"
 
@@ -36,6 +37,20 @@ static void put_attr(void *user, const char *name, const void *value, size_t len
         hash_put(hash, value, len);
 }
 
+/* What is too large to be read goes by its ctime. */
+static int put_content(struct hash *hash, int fd) {
+        uint8_t content[HASH_SIZE] = {0};
+        struct stat st;
+        int r = content_hash(fd, content);
+
+        if (r == -EFBIG && fstat(fd, &st) == 0) {
+                memcpy(content, &st.st_ctim, sizeof(st.st_ctim));
+                r = 0;
+        }
+        hash_put(hash, content, sizeof(content));
+        return r;
+}
+
 static int hash_thing(struct view *view, int dir, const char *name, const char *path, mode_t mode,
                       uint8_t ret[static HASH_SIZE]) {
         _cleanup_(freep) char *target = NULL;
@@ -52,7 +67,7 @@ static int hash_thing(struct view *view, int dir, const char *name, const char *
                 fd = S_ISREG(mode) ? upper_open_file(dir, name) : upper_open_folder(&view->upper, path, false, NULL);
                 r = fd < 0 ? fd : attrs_each(fd, put_attr, &hash);
                 if (r >= 0 && S_ISREG(mode))
-                        r = hash_put_file(&hash, fd);
+                        r = put_content(&hash, fd);
         }
         if (r >= 0)
                 hash_end(&hash, ret);
@@ -95,7 +110,7 @@ int since_remember(const struct review_pair *pair, const struct since *known, st
         _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
         _cleanup_(change_list_done) struct change_list list = {0};
         _cleanup_(since_done) struct since since = {0};
-        int r = walk_changes(&view, false, &list, err);
+        int r = walk_changes(&view, WALK_FULL, &list, err);
 
         if (r < 0)
                 return r;

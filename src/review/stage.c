@@ -10,9 +10,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "attrs.h"
-#include "content.h"
-#include "tree.h"
+#include "../tree/acl.h"
+#include "../tree/attrs.h"
+#include "../tree/content.h"
+#include "../tree/tree.h"
 
 static int open_staged(struct journal *journal, int dir, struct staged *ret) {
         int fd = ret->named ? -1 : openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -50,22 +51,30 @@ static int set_owner(int fd, int dir, const struct stat *old) {
         return fchown(fd, old->st_uid, old->st_gid) < 0 ? -errno : 0;
 }
 
-int stage_file(struct journal *journal, int dir, int from, const struct stat *st, const struct stat *old,
-               struct staged *ret) {
+int stage_file(struct journal *journal, int dir, const char *name, int from, const struct stat *st,
+               const struct stat *old, struct staged *ret) {
         const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
-        int r = open_staged(journal, dir, ret);
+        int r = open_staged(journal, dir, ret), has_acl = 0;
 
-        if (r >= 0)
-                r = content_copy(from, ret->fd, st->st_size);
-        if (r >= 0)
-                r = attrs_copy(from, ret->fd);
-        if (r >= 0)
-                r = set_owner(ret->fd, dir, old);
-        if (r >= 0 && fchmod(ret->fd, st->st_mode & 07777) < 0)
-                r = -errno;
-        if (r >= 0 && futimens(ret->fd, times) < 0)
-                r = -errno;
-        return r;
+        if (r < 0)
+                return r;
+        r = content_copy(from, ret->fd, st->st_size);
+        if (r < 0)
+                return r;
+        r = attrs_copy(from, ret->fd);
+        if (r < 0)
+                return r;
+        r = set_owner(ret->fd, dir, old);
+        if (r < 0)
+                return r;
+        if (old && S_ISREG(old->st_mode))
+                has_acl = acl_keep(dir, name, ret->fd);
+        if (has_acl < 0)
+                return has_acl;
+        /* With a list the group's bits are its mask on both sides; without, they must not say more than the box's. */
+        if (fchmod(ret->fd, (has_acl ? st->st_mode : acl_mode(from, st->st_mode)) & 07777) < 0)
+                return -errno;
+        return futimens(ret->fd, times) < 0 ? -errno : 0;
 }
 
 int stage_sync(const struct staged *staged) {
@@ -148,12 +157,18 @@ static int place_new(int dir, struct staged *staged, bool is_folder, const char 
         return 0;
 }
 
-static bool same_entry(const struct stat *a, const struct stat *b) {
-        return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_mode == b->st_mode &&
-               (S_ISDIR(a->st_mode) ||
-                (a->st_size == b->st_size && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
-                 a->st_ctim.tv_nsec == b->st_ctim.tv_nsec && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-                 a->st_mtim.tv_nsec == b->st_mtim.tv_nsec));
+static bool same_time(const struct timespec *a, const struct timespec *b) {
+        return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Of a file with several names the ctime changes when this apply replaces another one of them. */
+static bool same_entry(const struct stat *now, const struct stat *then) {
+        if (now->st_ino != then->st_ino || now->st_dev != then->st_dev || now->st_mode != then->st_mode)
+                return false;
+        if (S_ISDIR(now->st_mode))
+                return true;
+        return now->st_size == then->st_size && same_time(&now->st_mtim, &then->st_mtim) &&
+               (then->st_nlink > 1 || same_time(&now->st_ctim, &then->st_ctim));
 }
 
 int stage_place(struct journal *journal, int dir, struct staged *staged, bool is_folder, const char *name,

@@ -15,7 +15,9 @@
 #include "manifest.h"
 #include "pack.h"
 #include "quote.h"
-#include "tree.h"
+#include "view.h"
+#include "../base/strv.h"
+#include "../tree/tree.h"
 
 struct folder {
         char *path;
@@ -32,6 +34,7 @@ struct unpack {
         size_t n_sparse;
         struct folder *folders;
         size_t n_folders, room;
+        char **links; /* paths of symbolic links */
         /* the file that is being filled */
         int fd;
         char *path;
@@ -61,6 +64,7 @@ void unpack_free(struct unpack *u) {
                 manifest_record_done(&u->records[i]);
         for (size_t i = 0; i < u->n_folders; i++)
                 free(u->folders[i].path);
+        strv_free(u->links);
         free(u->records);
         free(u->sparse);
         free(u->folders);
@@ -246,7 +250,7 @@ int unpack_item(struct unpack *u, const char *path, const char *hard_link, const
                 if (!item->target[0] || symlinkat(item->target, dir, name) < 0)
                         return fail(err, path, item->target[0] ? -errno : -EINVAL);
                 (void) utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
-                return 0;
+                return strv_push(&u->links, path) < 0 ? error_oom(err) : 0;
         default:
                 return refuse(err, path, "a device, FIFO or socket");
         }
@@ -359,18 +363,37 @@ static int write_base(struct unpack *u, int lower, int layer, struct hutch_error
                 bool exists;
                 struct stat st;
 
+                if (record->kind == 'w' || record->kind == 'o')
+                        base_writer_put_hiding(&writer, record->path);
                 if (record->kind != 'b')
                         continue;
                 exists = tree_stat(lower, record->path, &st) >= 0;
                 if (is_same_base(lower, record, exists ? &st : NULL))
-                        base_writer_put(&writer, record->path, exists ? &st : NULL);
+                        base_writer_put(&writer, lower, record->path, exists ? &st : NULL);
                 else
                         base_writer_put_foreign(&writer, record->path, record->base == '-');
         }
         return base_writer_end(&writer, layer, err);
 }
 
-int unpack_end(struct unpack *u, int lower, int layer, struct hutch_error *err) {
+/* A link is judged by where it leads in the directory that the host would have, not by its text: `..` behind another
+ * link is not where it looks to be. */
+static int check_links(struct unpack *u, const struct review_pair *pair, struct hutch_error *err) {
+        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
+
+        for (char **link = u->links; link && *link; link++) {
+                int r = view_leads_out(&view, *link);
+
+                if (r < 0)
+                        return fail(err, *link, r);
+                if (r > 0)
+                        return refuse(err, *link, "a link that leads out: --force takes such links");
+        }
+        return 0;
+}
+
+int unpack_end(struct unpack *u, const struct review_pair *pair, int layer, bool links, struct hutch_error *err) {
+        int lower = pair->lower;
         int r = finish_file(u, err);
 
         for (size_t i = 0; r >= 0 && i < u->n_records; i++) {
@@ -383,6 +406,8 @@ int unpack_end(struct unpack *u, int lower, int layer, struct hutch_error *err) 
                 if (r < 0)
                         return fail(err, record->path, r);
         }
+        if (r >= 0 && !links)
+                r = check_links(u, pair, err);
         for (size_t i = u->n_folders; r >= 0 && i-- > 0;) {
                 const struct folder *folder = &u->folders[i];
                 const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, folder->mtime};

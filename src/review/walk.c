@@ -14,11 +14,12 @@
 #include <fcntl.h>
 #include <limits.h>
 
-#include "attrs.h"
+#include "../tree/attrs.h"
+#include "base.h"
 #include "compare.h"
 #include "judge.h"
 #include "list.h"
-#include "tree.h"
+#include "../tree/tree.h"
 
 enum side { BOTH, UPPER, LOWER };
 
@@ -31,7 +32,7 @@ struct pending {
 
 struct walk {
         struct view *view;
-        bool shallow;
+        enum walk_mode mode;
         struct change_list *list;
         struct pending *stack;
         size_t n, room;
@@ -76,7 +77,7 @@ static uint64_t size_of(const struct stat *st) {
 }
 
 static int judge(struct walk *w, struct change *change) {
-        int r = w->shallow ? 0 : judge_change(w->view, change);
+        int r = w->mode != WALK_FULL ? 0 : judge_change(w->view, change);
 
         return r < 0 ? fail(w, r, "judge", change->path) : 0;
 }
@@ -101,16 +102,35 @@ static int add(struct walk *w, const char *path, const struct stat *upper, const
                 c->content_changed = flags->content_changed;
                 c->attrs_changed = flags->attrs_changed;
                 c->note = flags->note;
+                c->is_hidden = flags->is_hidden;
+                c->hides = flags->hides;
         }
         return judge(w, c);
 }
 
-static int see_deleted(struct walk *w, const char *path, const struct stat *lower) {
-        int r = add(w, path, NULL, lower, NULL);
+static int see_deleted(struct walk *w, const char *path, const struct stat *lower, bool is_hidden) {
+        const struct change flags = {.is_hidden = is_hidden, .hides = !is_hidden};
+        int r = add(w, path, NULL, lower, &flags);
 
         if (r < 0 || !S_ISDIR(lower->st_mode))
                 return r;
         return push(w, path, LOWER, true, w->list->n - 1);
+}
+
+/* Whether only the host changed a directory's mode since the box copied it up. */
+static bool is_hosts_mode(const struct walk *w, const char *path, const struct stat *upper) {
+        const struct base_stamp *stamp = w->view->base ? base_find(w->view->base, path) : NULL;
+
+        return stamp && stamp->exists && stamp->mode == upper->st_mode;
+}
+
+/* Whether the box's entry is what the box started from, and only the host changed its own since. */
+static bool is_hosts_edit(const struct walk *w, const char *path, const struct place *upper,
+                          const struct place *lower) {
+        const struct base_stamp *stamp = w->view->base ? base_find(w->view->base, path) : NULL;
+
+        return stamp && !base_is_same(stamp, w->view->pair->lower, &lower->st) &&
+               base_equals_box(stamp, upper->dir, upper->name, &upper->st);
 }
 
 /* A folder of the upper; `lower` is what the host has there, or NULL. */
@@ -127,18 +147,20 @@ static int see_folder(struct walk *w, const struct pending *in, const char *path
         hidden = in->hidden || tree_is_opaque(fd);
         if (!lower || !S_ISDIR(lower->st_mode)) {
                 flags.type_changed = flags.content_changed = lower != NULL;
+                flags.hides = tree_is_opaque(fd);
                 r = add(w, path, &st, lower, &flags);
                 return r < 0 ? r : push(w, path, UPPER, true, before);
         }
-        flags.mode_changed = (st.st_mode & 07777) != (lower->st_mode & 07777);
-        host = w->shallow ? -1 : tree_open(w->view->pair->lower, path, O_RDONLY | O_DIRECTORY);
+        flags.hides = hidden;
+        flags.mode_changed = (st.st_mode & 07777) != (lower->st_mode & 07777) && !is_hosts_mode(w, path, &st);
+        host = w->mode != WALK_FULL ? -1 : tree_open(w->view->pair->lower, path, O_RDONLY | O_DIRECTORY);
         if (host >= 0) {
                 r = attrs_equal(fd, host);
                 if (r < 0)
                         return fail(w, r, "read attributes of", path);
                 flags.attrs_changed = r == 0;
         }
-        if (flags.mode_changed || flags.attrs_changed) {
+        if (flags.mode_changed || flags.attrs_changed || w->mode == WALK_RECORD) {
                 r = add(w, path, &st, lower, &flags);
                 if (r < 0)
                         return r;
@@ -155,12 +177,12 @@ static int see_upper(struct walk *w, const struct pending *in, const char *path,
         if (fstatat(dir, name, &upper.st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT ? 0 : fail(w, -errno, "look at", path);
         if (tree_is_whiteout(&upper.st))
-                return has_lower ? see_deleted(w, path, &lower.st) : 0;
+                return has_lower ? see_deleted(w, path, &lower.st, false) : 0;
         if (S_ISDIR(upper.st.st_mode))
                 return see_folder(w, in, path, has_lower ? &lower.st : NULL);
         if (!has_lower)
                 return add(w, path, &upper.st, NULL, NULL);
-        r = compare_entries(&upper, &lower, w->shallow, &flags);
+        r = compare_entries(&upper, &lower, w->mode != WALK_FULL, &flags);
         if (r == -ENOENT || r == -ELOOP || r == -ESTALE)
                 /* The host's entry is being replaced right now. */
                 flags.content_changed = true;
@@ -172,6 +194,11 @@ static int see_upper(struct walk *w, const struct pending *in, const char *path,
                 free(flags.note);
                 return 0;
         }
+        if (is_hosts_edit(w, path, &upper, &lower)) {
+                free(flags.note);
+                return 0;
+        }
+        flags.hides = true;
         r = add(w, path, &upper.st, &lower.st, &flags);
         if (r < 0 || !S_ISDIR(lower.st.st_mode))
                 return r;
@@ -210,7 +237,7 @@ static int see_name(struct walk *w, const struct pending *in, int dir, int host,
                 return see_upper(w, in, path, dir, host, name);
         if (fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT ? 0 : fail(w, -errno, "look at", path);
-        return see_deleted(w, path, &st);
+        return see_deleted(w, path, &st, true);
 }
 
 static int see_content(struct walk *w, const struct pending *in) {
@@ -244,8 +271,8 @@ static int see_content(struct walk *w, const struct pending *in) {
         return r;
 }
 
-int walk_changes(struct view *view, bool shallow, struct change_list *list, struct hutch_error *err) {
-        _cleanup_(walk_done) struct walk w = {.view = view, .shallow = shallow, .list = list, .err = err};
+int walk_changes(struct view *view, enum walk_mode mode, struct change_list *list, struct hutch_error *err) {
+        _cleanup_(walk_done) struct walk w = {.view = view, .mode = mode, .list = list, .err = err};
         int r = push(&w, "", BOTH, false, SIZE_MAX);
 
         while (r >= 0 && w.n > 0) {
@@ -257,10 +284,14 @@ int walk_changes(struct view *view, bool shallow, struct change_list *list, stru
         return r;
 }
 
-int review_changes(const struct review_pair *pair, struct change_list *ret, struct hutch_error *err) {
-        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
+int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err) {
+        _cleanup_(base_done) struct base base = {0};
+        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper, .base = &base};
         _cleanup_(change_list_done) struct change_list list = {0};
-        int r = walk_changes(&view, false, &list, err);
+        int r = base_load(layer, &base, err);
+
+        if (r >= 0)
+                r = walk_changes(&view, WALK_FULL, &list, err);
 
         if (r < 0)
                 return error_wrap(err, r, "changes of %s", pair->host_path);

@@ -119,12 +119,6 @@ static int open_named(struct channel *c, const char *name, int flags, int *ret_r
         return 0;
 }
 
-int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]) {
-        int r = open_named(c, "out", O_RDONLY, &ret_read[0], &ret_write[0]);
-
-        return r < 0 ? r : open_named(c, "err", O_RDONLY, &ret_read[1], &ret_write[1]);
-}
-
 /* As its reader could write there it never ends, which would have to be looked at again and again: a program that takes
  * the shell's place lets go of it. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
@@ -132,7 +126,7 @@ int channel_open_answers(struct channel *c, int *ret_read, int *ret_write) {
 }
 
 int channel_open_lines(struct channel *c, int *ret_read, int *ret_write) {
-        int r = open_named(c, SHELL_LINES, O_RDONLY, ret_read, ret_write);
+        int r = open_named(c, CHANNEL_LINES, O_RDONLY, ret_read, ret_write);
 
         return r >= 0 && fcntl(*ret_read, F_SETFL, 0) < 0 ? -errno : r;
 }

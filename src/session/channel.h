@@ -32,9 +32,6 @@ int channel_open_pair(struct channel *c, unsigned *ret, int fds[2]);
 void channel_return_pair(struct channel *c, unsigned pair); /* nobody holds it */
 void channel_remove_pair(struct channel *c, unsigned pair); /* somebody does */
 
-/* The FIFOs "out" and "err", both ends of each, for a new shell to hold. */
-int channel_open_streams(struct channel *c, int ret_read[2], int ret_write[2]);
-
 /* The FIFO through which a new shell answers: also by name, for one that ends while its own end of it is put away. */
 int channel_open_answers(struct channel *c, int *ret_read, int *ret_write);
 

@@ -27,11 +27,10 @@ struct session_command {
         size_t len;
         const char *env; /* NAME=VALUE, each with its NUL */
         size_t env_len;
-        uint64_t timeout_ms, output_cap; /* 0: as the plan says */
-        struct run_stream streams[3];    /* their fds and data live as long as the command */
-        int messages;               /* a socket for captured output. What is there when the shell answers goes with the
-                                       outcome, which counts it; */
-        void (*speaks)(void *user); /* this is called before any other */
+        uint64_t timeout_ms, output_cap;                            /* 0: as the plan says */
+        struct run_stream streams[3];                               /* their fds and data live as long as the command */
+        int messages;                                               /* a socket for captured output */
+        void (*event)(void *user, const struct hutch_event *event); /* before the outcome */
         void (*done)(void *user, const struct outcome *outcome);
         void *user;
 };
@@ -49,12 +48,13 @@ int session_run(struct session *s, const struct session_command *command, struct
 void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
 
 /* Asks for the state of the shell, when what runs is over. `told` gets it, or NULL if the shell could not tell. */
-int session_ask_state(struct session *s, void (*told)(void *user, const char *state, size_t len), void *user);
+typedef void (*session_state_fn)(void *user, const char *state, size_t len);
+int session_ask_state(struct session *s, session_state_fn receive, void *user);
 
 /* Starts a shell for a person, with the state of the session's own, which gets its state back when it ends; commands
  * wait meanwhile. `attached` gets the terminal's other side, -1 if it cannot be had; `detached` the exit status. */
 int session_attach(struct session *s, void (*attached)(void *user, int master),
-                   void (*detached)(void *user, int status), void *user);
+                   void (*detached)(void *user, int status, const struct outcome *box), void *user);
 /* The person has left: the shell was hung up on and has some time to tell its state. */
 void session_detach(struct session *s);
 

@@ -1,330 +1,321 @@
-/* See shell.h. A run is two lines: an interrupt throws away the rest of the line that it strikes, and the second one is
- * the answer. The number in it tells an answer from one that came too late. */
-#include "shell.h"
+/* The shell of a session: its start, what it is sent, what it answers, its end.
+ *
+ * A text may have redefined what the answer is made of, or an interrupt thrown the line away that asks for it; the
+ * answer would then never come. A shell takes a line from its pipe when it is done with those before. So a line that is
+ * written after the others, and gone from the pipe later, proves that the answer should have come. The first such lines
+ * ask for it again; then the shell is ended, and comes back with the state that was known last. A shell that is busy,
+ * stopped or starved leaves the line where it is; one that became another program cannot be sent anything, and is
+ * waited for. */
+#include "internal.h"
 
-#include <ctype.h>
-#include <string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 
+#include "../base/io.h"
 #include "../base/macro.h"
-#include "../base/path.h"
-#include "../init/init.h"
-#include "channel.h"
-#include "session_bash.h"
-#include "session_sh.h"
 
-/* A backslash keeps aliases out, `builtin` functions; who names a function `builtin` is met by src/session/probe.c. An
- * error in a text must not throw the answer away together with what else a plain sh has read ahead: `command` takes
- * care of that. */
-static const struct shell_kind bash = {session_bash,       true,          198,
-                                       "\\builtin printf", "\\builtin .", "\\builtin unset",
-                                       "\\builtin exit",   false},
-                               sh = {session_sh,    false,     9,        "\\command printf",
-                                     "\\command .", "\\unset", "\\exit", true};
+#define RECEIVED_MOST (64u << 20) /* a dump larger than this is not kept */
+#define FAILURES_MOST 3
+#define LONG_LIFE_US 500000 /* a shell that ends after it has not failed: TMOUT ends idle ones */
+#define READS_AT_ONCE 4     /* of 64 KiB: a flood must not keep the warden from everything else */
+#define READS_AT_LAST 17    /* the largest pipe */
+#define PROBE_FIRST_MS 300
+#define PROBE_MOST_MS 8000
+#define PROBES 3
 
-const struct shell_kind *shell_kind_of(const char *path) {
-        return streq(path_basename(path), "bash") ? &bash : &sh;
+/* ---- the probe ---- */
+
+static bool awaits_answer(const struct session *s) {
+        return s->shell.commands >= 0 && s->shell.runs &&
+               (s->dump.pending || (s->queue.now && !s->queue.now->answered));
 }
 
-/* What is between the shell and the warden, no text gets to hold. */
-static void put_away(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b, " %d>&-", kind->answers);
+static int send_probe(struct session *s) {
+        _cleanup_(buf_done) struct buf line = {0};
+
+        s->shell.probe.sent++;
+        if (s->queue.now && !s->dump.pending)
+                return command_ask_again(s->queue.now);
+        buf_puts(&line, "\n"); /* a second dump could be taken for that of a later time */
+        return shell_send(s, &line);
 }
 
-#define NO_STDIN 195 /* of a bash; then the FIFOs, as init put them */
-#define OUT 196
-#define ERR 197
+static void on_probe(void *data) {
+        struct session *s = data;
+        struct shell *sh = &s->shell;
+        unsigned long key = s->dump.pending ? ~sh->received.len : s->queue.numbers; /* a dump may take its time */
+        int unread = 0;
 
-/* A descriptor that bash saves, as 10 and up, is closed by an exec, and so is what is copied from one: that is how it
- * can be had. Whether all came out as they should is found by `__hutch_dump`. */
-void shell_put_streams(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b,
-                   "exec >&%d 9</dev/null; { exec %d<&10; } 9<&-\n"
-                   "{ exec 9>&10; } %d>&-; exec %d>&9\n"
-                   "{ exec 9>&10; } %d>&-; exec %d>&9\n"
-                   "{ exec 9>&10; } %d>&-; exec %d>&9 9>&-\n",
-                   kind->answers, NO_STDIN, OUT, OUT, ERR, ERR, kind->answers, kind->answers);
-}
-
-static void put_outputs(struct buf *b, unsigned pair) {
-        buf_printf(b, " >" SHELL_CHANNEL "/%u.1 2>" SHELL_CHANNEL "/%u.2", pair, pair);
-}
-
-#define STATUS "${__hutch_ret-$?}"
-#define DOCUMENTS_MOST 64 /* a text may be long, and the warden has other sessions */
-
-static void put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *status) {
-        buf_printf(b, "%s '\\0\\001R%lu %%s\\0' \"%s\" >&%d; %s __hutch_ret\n", kind->print, number, status,
-                   kind->answers, kind->unset);
-}
-
-/* Whether a here-document begins in the text and never ends, or they are too many to look for the end of each. */
-static bool has_open_document(const char *text) {
-        unsigned n = 0;
-
-        for (const char *at = text; (at = strstr(at, "<<"));) {
-                const char *word = at + 2 + strspn(at + 2, "- \t'\"\\"), *line = word;
-                size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-                bool ends = at[2] == '<';
-
-                while (!ends && (line = strchr(line, '\n'))) {
-                        line += 1 + strspn(line + 1, "\t");
-                        ends = !strncmp(line, word, len) && (line[len] == '\n' || !line[len]);
-                }
-                if (!ends || ++n > DOCUMENTS_MOST)
-                        return true;
-                at += 2 + (at[2] == '<');
+        sh->probe.on = false;
+        if (!awaits_answer(s))
+                return;
+        if (key != sh->probe.key) {
+                sh->probe.key = key;
+                sh->probe.sent = 0;
+                sh->probe.wait_ms = PROBE_FIRST_MS;
+        } else if (ioctl(sh->commands, FIONREAD, &unread) < 0 || unread > 0)
+                sh->probe.wait_ms = sh->probe.wait_ms < PROBE_MOST_MS ? sh->probe.wait_ms * 2 : PROBE_MOST_MS;
+        else if (sh->probe.sent >= PROBES) {
+                shell_kill(s);
+                return;
+        } else {
+                sh->probe.wait_ms = PROBE_FIRST_MS;
+                if (send_probe(s) == -EPIPE)
+                        return;
         }
-        return false;
+        sh->probe.on = true;
+        timer_set(s->loop, &sh->probe.timer, sh->probe.wait_ms);
 }
 
-/* bash 5.2 reads on in memory that it has freed when a file ends within a `$(`, and dies of that some commands later; a
- * string may end there. Only a file can `return`. This need not be exact: both ways run a text. */
-static bool looks_open(const char *text) {
-        long open = 0;
-
-        for (const char *at = text; *at; at++)
-                open += (*at == '(') - (*at == ')');
-        return (open > 0 || has_open_document(text)) && !strstr(text, "return");
+static void begin_probe(struct session *s) {
+        if (s->shell.probe.on)
+                return;
+        s->shell.probe.on = true;
+        s->shell.probe.wait_ms = PROBE_FIRST_MS;
+        timer_set(s->loop, &s->shell.probe.timer, PROBE_FIRST_MS);
 }
 
-/* Behind its end a string tells its status, or does not where it never came to it; a backslash there takes the first
- * newline. A here-document without an end would take all of it for its own, and a trace would show it. */
-#define AND_TELL "$'\\n\\n__hutch_ret=$?'"
+/* ---- to the shell ---- */
 
-static bool may_tell(const char *text, bool talks) {
-        return !talks && !strstr(text, "<<") && !strstr(text, "set -") && !strstr(text, "trap");
+int shell_send(struct session *s, struct buf *lines) {
+        ssize_t n;
+
+        if (lines->oom)
+                return -ENOMEM;
+        if (s->shell.commands < 0)
+                return -EPIPE;
+        n = write(s->shell.commands, lines->data, lines->len);
+        if (n < 0)
+                return -errno;
+        begin_probe(s);
+        return (size_t) n == lines->len ? 0 : -EAGAIN;
 }
 
-void shell_put_run(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair, const char *text,
-                   bool talks, bool with_env, long stdin_number, int last_status) {
-        const char *file = with_env ? "env" : "run";
-        bool as_string = kind->is_bash && stdin_number < 0 && !with_env && !last_status && looks_open(text),
-             tells = as_string && may_tell(text, talks);
+void shell_kill(struct session *s) {
+        run_interrupt(s->box, INTERRUPT_LAST, 0);
+}
 
-        if (last_status) /* of a list's first part no trap and no `set -e` takes notice */
-                buf_printf(b, "(%s %d) || ", kind->exit, last_status);
-        if (as_string)
-                buf_printf(b, "\\builtin eval \"$(<" SHELL_CHANNEL "/run)\"%s </dev/null", tells ? AND_TELL : "");
-        else if (stdin_number < 0)
-                buf_printf(b, "%s " SHELL_CHANNEL "/%s </dev/null", kind->source, file);
-        else { /* the answer: somebody reads from the FIFO now */
-                buf_printf(b, "{ %s '\\0\\001B%lu\\0' >&%d; %s " SHELL_CHANNEL "/%s", kind->print, number,
-                           kind->answers, kind->source, file);
-                put_away(b, kind);
-                buf_printf(b, "; } <" SHELL_CHANNEL "/%ld.0", stdin_number);
+/* What /proc reports of the shell: R and D, it computes. */
+bool shell_is_busy(const struct session *s) {
+        char text[1024], *end;
+        ssize_t n = s->shell.stat >= 0 ? pread(s->shell.stat, text, sizeof(text) - 1, 0) : -1;
+
+        text[n < 0 ? 0 : n] = 0;
+        end = strrchr(text, ')');
+        return end && end[1] == ' ' && (end[2] == 'R' || end[2] == 'D');
+}
+
+bool shell_is_idle(const struct session *s) {
+        return s->shell.runs && !s->queue.now && !s->dump.pending && s->shell.interrupts == 0;
+}
+
+/* ---- from the shell ---- */
+
+static void take_record(struct session *s, char *record, size_t len) {
+        struct command *c = s->queue.now;
+        char *rest, *end;
+        unsigned long number;
+        long status;
+
+        if (len < 2 || record[0] != SHELL_MARK)
+                return;
+        number = strtoul(record + 2, &rest, 10);
+        switch (record[1]) {
+        case 'S':
+                s->shell.begins = false;
+                channel_remove(&s->channel, CHANNEL_LINES); /* the shell has it open, and no other process may */
+                break;
+        case 'D':
+                dump_received(s, record + 2, len - 2);
+                break;
+        case 'B':
+                if (c && number == c->number)
+                        command_stdin_is_open(c);
+                break;
+        case 'R':
+                if (!c || number != c->number || c->answered)
+                        break;
+                s->shell.failures = 0;
+                status = strtol(rest, &end, 10);
+                command_answered(c, end == rest ? 125 : (int) (status & 255));
+                break;
         }
-        put_outputs(b, pair);
-        if (stdin_number < 0)
-                put_away(b, kind);
-        buf_puts(b, "\n");
-        put_answer(b, kind, number, tells ? "${__hutch_ret-2}" : STATUS);
 }
 
-/* An interrupt that comes while the shell waits for a line takes its first byte away, and the rest would be another
- * command: so the first is a blank. Braces would guard all of it, but after some texts bash takes them for words. */
-static void put_words(struct buf *b, const char *text) {
-        size_t len = strlen(text);
+/* Takes the whole records out of what was received. False: the shell was forgotten meanwhile. */
+static bool take_records(struct session *s) {
+        struct shell *sh = &s->shell;
+        size_t begin = 0;
+        uint8_t *end;
 
-        while (len > 0 && text[len - 1] == '\n')
-                len--;
-        buf_put(b, text, len);
+        while ((end = memchr(sh->received.data + sh->scanned, 0, sh->received.len - sh->scanned))) {
+                size_t len = (size_t) (end - sh->received.data) - begin;
+                _cleanup_(freep) char *record = malloc(len + 1);
+
+                if (record)
+                        memcpy(record, sh->received.data + begin, len + 1);
+                begin += len + 1;
+                sh->scanned = begin;
+                if (record)
+                        take_record(s, record, len);
+        }
+        if (sh->received.len < begin)
+                return false;
+        memmove(sh->received.data, sh->received.data + begin, sh->received.len - begin);
+        sh->received.len -= begin;
+        if (sh->received.len > RECEIVED_MOST)
+                sh->received.len = 0;
+        sh->scanned = sh->received.len;
+        return true;
 }
 
-static void put_plain_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        char digits[24], *at = digits + sizeof(digits);
+static void receive(struct session *s, unsigned reads) {
+        struct shell *sh = &s->shell;
 
-        do /* this, and what it is called by, is gone through for every builtin: printf takes as long as all of it */
-                *--at = (char) ('0' + number % 10);
-        while (number /= 10);
-        buf_puts(b, "\n");
-        buf_puts(b, kind->print);
-        buf_puts(b, " \"\\0\\001R");
-        buf_put(b, at, (size_t) (digits + sizeof(digits) - at));
-        buf_puts(b, " $?\\0\"\n");
+        while (reads-- > 0 && sh->answers >= 0 && buf_reserve(&sh->received, 65536)) {
+                ssize_t n = read(sh->answers, sh->received.data + sh->received.len, 65536);
+
+                if (n <= 0)
+                        return;
+                sh->received.len += (size_t) n;
+                if (!take_records(s) || n < 65536)
+                        return;
+        }
 }
 
-void shell_put_builtin(struct buf *b, const struct shell_kind *kind, unsigned long number, const char *text,
-                       bool complains) {
-        bool assigns = complains && strchr(text, '='); /* it complains before its redirections are made */
-
-        buf_puts(b, assigns ? " { " : " ");
-        put_words(b, text);
-        if (assigns)
-                buf_puts(b, "; }");
-        if (complains)
-                buf_printf(b, " 2>&%d", ERR);
-        put_plain_answer(b, kind, number);
+void shell_receive(struct session *s) {
+        receive(s, READS_AT_LAST);
 }
 
-void shell_put_program(struct buf *b, const struct shell_kind *kind, unsigned long number, unsigned pair,
-                       const char *text) {
-        buf_puts(b, " ");
-        put_words(b, text);
-        buf_printf(b, " <&%d", NO_STDIN);
-        if (pair == CHANNEL_NO_PAIR)
-                buf_printf(b, " >&%d 2>&%d", OUT, ERR);
+static void on_answers(void *data, uint32_t events _unused_) {
+        receive(data, READS_AT_ONCE);
+}
+
+/* ---- its life ---- */
+
+static int open_lines(struct session *s, int *ret_read) {
+        int ends[2];
+
+        if (s->shell.dialect->by_name)
+                return channel_open_lines(&s->channel, ret_read, &s->shell.commands);
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        *ret_read = ends[0];
+        s->shell.commands = ends[1];
+        return 0;
+}
+
+int shell_start(struct session *s) {
+        _cleanup_(closep) int commands = -1, answers = -1;
+        _cleanup_(buf_done) struct buf lines = {0};
+        const char *state = s->shell.failures < FAILURES_MOST ? s->dump.text : NULL;
+        struct shell *sh = &s->shell;
+        int r;
+
+        r = open_lines(s, &commands);
+        if (r < 0)
+                return r;
+        fd_set_nonblocking(sh->commands);
+        r = channel_open_answers(&s->channel, &sh->answers, &answers);
+        if (r >= 0)
+                r = loop_watch(s->loop, sh->answers, EPOLLIN, on_answers, s, &sh->on_answers);
+        if (r >= 0)
+                r = run_order(s->box, ORDER_SHELL, sh->dialect->answers, (int[]){commands, answers}, 2);
+        if (r >= 0 && state)
+                r = channel_put(&s->channel, "state", state, s->dump.len);
+        if (r < 0)
+                return r;
+        dialect_put_beginning(&lines, sh->dialect, s->in.plan->channel, state);
+        sh->begins = true;
+        sh->since_us = clock_now_us();
+        s->history.sent = 0;
+        s->dump.stale = true;
+        return shell_send(s, &lines);
+}
+
+/* `pidfd` is the caller's. */
+void shell_started(struct session *s, int pidfd) {
+        _cleanup_(freep) char *text = NULL;
+        const char *line = NULL;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+        if (pidfd >= 0 && read_whole_file(AT_FDCWD, path, 4096, &text, NULL) >= 0)
+                line = strstr(text, "\nPid:");
+        s->shell.runs = true;
+        s->shell.pid = line ? atoi(line + 5) : -1;
+        snprintf(path, sizeof(path), "/proc/%d/stat", s->shell.pid);
+        s->shell.stat = s->shell.pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        snprintf(path, sizeof(path), "/proc/%d/schedstat", s->shell.pid);
+        s->shell.schedstat = s->shell.pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (s->queue.now && s->queue.now->unsent)
+                command_send(s->queue.now);
+}
+
+void shell_forget(struct session *s) {
+        watch_remove(&s->shell.on_answers);
+        closep(&s->shell.commands);
+        closep(&s->shell.answers);
+        closep(&s->shell.stat);
+        closep(&s->shell.schedstat);
+        s->shell.received.len = s->shell.scanned = 0;
+        s->shell.runs = s->shell.begins = false;
+        dump_forget_request(s);
+}
+
+/* The shell ended before it read anything of the command, which is for the one that follows it. */
+static bool is_unread(const struct session *s, const struct command *c) {
+        int unread = 0;
+
+        return !c->answered && c->reason == HUTCH_NOT_KILLED && ioctl(s->shell.commands, FIONREAD, &unread) >= 0 &&
+               (size_t) unread >= c->sent;
+}
+
+/* A shell that ends again and again before it answers has a state that ends it. */
+static void count_failure(struct session *s, const struct command *c, bool answered) {
+        if (c && c->reason != HUTCH_NOT_KILLED) /* an interrupt ended it */
+                return;
+        if (answered || clock_now_us() - s->shell.since_us > LONG_LIFE_US)
+                s->shell.failures = 0;
         else
-                put_outputs(b, pair);
-        put_away(b, kind); /* a script without #! is run by the same process */
-        put_plain_answer(b, kind, number);
+                s->shell.failures++;
 }
 
-void shell_put_ready(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b, "%s '\\0\\001S%%s\\0' \"${__hutch_asks-}\" >&%d\n", kind->print, kind->answers);
-}
+/* It exited, was killed, or became another program. A bash that exits reports its state first. */
+void shell_ended(struct session *s, int status) {
+        unsigned long number = s->queue.now ? s->queue.now->number : 0; /* of the command that it was about */
+        struct command *c;
+        bool known;
 
-void shell_put_answer(struct buf *b, const struct shell_kind *kind, unsigned long number) {
-        put_answer(b, kind, number, STATUS);
-}
-
-/* bash is to tell, too, whether its stdout is still what it was. */
-void shell_put_dump(struct buf *b, const struct shell_kind *kind) {
-        buf_printf(b, "__hutch_dump \"$@\"%s >&%d\n", kind->is_bash ? " 9>&1" : "", kind->answers);
-}
-
-void shell_put_quoted(struct buf *b, const char *text, size_t len) {
-        buf_puts(b, "'");
-        for (size_t i = 0; i < len; i++)
-                if (text[i] == '\'')
-                        buf_puts(b, "'\\''");
-                else
-                        buf_put(b, text + i, 1);
-        buf_puts(b, "'");
-}
-
-/* Assignments in front of a special builtin, as `.` is one in a plain sh, would stay. */
-void shell_put_env(struct buf *b, const struct shell_kind *kind, const char *env, size_t len) {
-        for (const char *at = env; at < env + len; at += strlen(at) + 1) {
-                size_t name = strcspn(at, "=");
-
-                buf_put(b, at, name);
-                buf_puts(b, "=");
-                shell_put_quoted(b, at + name + (at[name] == '='), strlen(at) - name - (at[name] == '='));
-                buf_puts(b, " ");
+        freeze_broken(s);
+        shell_receive(s);
+        c = s->queue.now; /* maybe one that began just now */
+        known = !s->dump.stale && s->shell.dialect->interrupts;
+        if (c && (c->unsent || is_unread(s, c))) {
+                number = c->number == number ? 0 : number;
+                c->unsent = true;
         }
-        buf_printf(b, "%s " SHELL_CHANNEL "/run\n", kind->is_bash ? "." : kind->source);
+        count_failure(s, c, !s->dump.stale && number);
+        if (!known || s->shell.failures >= FAILURES_MOST ||
+            (number && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
+                events_note(&s->events, NOTICE_SHELL_RESTARTED, NULL, NULL, "the shell was ended and started again, %s",
+                            s->dump.text && s->shell.failures < FAILURES_MOST
+                                    ? "with the state of the last completed run"
+                                    : "without its state");
+        shell_forget(s);
+        if (c && !c->answered && !c->unsent)
+                command_answered(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        if (s->shell.failures > 2 * FAILURES_MOST || shell_start(s) < 0)
+                run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
 
-/* Variables that the shell makes itself, of which some would lose that by being set. */
-static bool is_own(const char *name, size_t len) {
-        static const char *const names[] = {
-                "BASH",
-                "BASHOPTS",
-                "BASHPID",
-                "BASH_ALIASES",
-                "BASH_ARGC",
-                "BASH_ARGV",
-                "BASH_ARGV0",
-                "BASH_CMDS",
-                "BASH_COMMAND",
-                "BASH_LINENO",
-                "BASH_SOURCE",
-                "BASH_SUBSHELL",
-                "BASH_VERSINFO",
-                "BASH_VERSION",
-                "COMP_WORDBREAKS",
-                "DIRSTACK",
-                "EPOCHREALTIME",
-                "EPOCHSECONDS",
-                "EUID",
-                "FUNCNAME",
-                "GROUPS",
-                "HISTCMD",
-                "LINENO",
-                "PIPESTATUS",
-                "PPID",
-                "RANDOM",
-                "SECONDS",
-                "SHELLOPTS",
-                "SRANDOM",
-                "UID",
-                "_",
-                "__hutch_ret",
-                "__hutch_status",
-                "__hutch_leaving",
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (strlen(names[i]) == len && !memcmp(names[i], name, len))
-                        return true;
-        return false;
-}
-
-static bool is_line(const char *at, const char *next, const char *line) {
-        return (size_t) (next - at) == strlen(line) && !memcmp(at, line, strlen(line));
-}
-
-/* Variables come first, up to a line of ours; behind it a line may be of a here-document in a function. */
-static const char behind[] = "builtin unset -f trap\n";
-
-static const char stop[] = "trap -- '{ command [ ! -e " SHELL_CHANNEL "/stop ]";
-
-void shell_put_state(struct buf *b, const char *dump, size_t len) {
-        bool variables = true;
-
-        for (const char *at = dump, *end = dump + len; at < end;) {
-                const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
-                bool own = false;
-
-                if (is_line(at, next, behind))
-                        variables = false;
-                if (variables && end - at > 12 && !memcmp(at, "declare -", 9)) {
-                        const char *name = memchr(at + 9, ' ', (size_t) (next - at - 9));
-
-                        own = name && at[9] != 'f' &&
-                              is_own(name + 1, strcspn(name + 1, "=\n")); /* the dump ends with a NUL */
-                }
-                /* A person's shell edits its line; one that reads from a pipe must not begin to. */
-                if (!variables && (is_line(at, next, "set -o emacs\n") || is_line(at, next, "set -o vi\n")))
-                        own = true;
-                if (!variables && is_line(at, next, "set -o onecmd\n")) /* no shell would outlive its first line */
-                        own = true;
-                if (is_line(at, next, "trap -- '__hutch_hang_up' HUP\n")) /* of a shell at a terminal: attach.c */
-                        own = true;
-                if (next - at > (ptrdiff_t) sizeof(stop) && !memcmp(at, stop, sizeof(stop) - 1)) /* each shell has it */
-                        own = true;
-                if (!own)
-                        buf_put(b, at, (size_t) (next - at));
-                at = next;
-        }
-}
-
-/* The name that a line of a dump declares or assigns, if it does. */
-static const char *declared(const char *line, size_t len, size_t *ret_len) {
-        static const char *const before[] = {"declare -", "export "};
-        const char *name = line, *end = line + len;
-
-        for (size_t i = 0; i < ARRAY_SIZE(before); i++)
-                if (len > strlen(before[i]) && !memcmp(line, before[i], strlen(before[i]))) {
-                        name = memchr(line + strlen(before[i]) - (i == 1), ' ', len - strlen(before[i]) + (i == 1));
-                        if (!name || (i == 0 && line[9] == 'f'))
-                                return NULL;
-                        name++;
-                }
-        for (*ret_len = 0; name + *ret_len < end && (name[*ret_len] == '_' || isalnum((unsigned char) name[*ret_len]));)
-                ++*ret_len;
-        return *ret_len > 0 && (name + *ret_len == end || name[*ret_len] == '=' || name[*ret_len] == '\n') ? name
-                                                                                                           : NULL;
-}
-
-void shell_put_without(struct buf *b, const char *state, size_t len, char *const *names) {
-        const bool marked = memmem(state, len, behind, strlen(behind)); /* there each begins with the same word */
-        bool dropping = false, variables = true;
-
-        for (const char *at = state, *end = state + len; at < end;) {
-                const char *newline = memchr(at, '\n', (size_t) (end - at)), *next = newline ? newline + 1 : end;
-                size_t n = 0;
-                const char *name = variables ? declared(at, (size_t) (next - at), &n) : NULL;
-
-                if (is_line(at, next, behind))
-                        variables = dropping = false;
-                else if (name && (!marked || at[0] == 'd')) { /* else more of the value before it */
-                        dropping = false;
-                        for (char *const *one = names; one && *one; one++)
-                                dropping = dropping || (strlen(*one) == n && !memcmp(*one, name, n));
-                }
-                if (!dropping)
-                        buf_put(b, at, (size_t) (next - at));
-                at = next;
-        }
+void shell_init(struct session *s) {
+        s->shell = (struct shell){
+                .dialect = dialect_of(s->in.plan->argv[0]), .commands = -1, .answers = -1, .stat = -1, .schedstat = -1};
+        s->shell.probe.timer = (struct timer){.fire = on_probe, .data = s};
 }

@@ -47,6 +47,7 @@ static void stop_self(struct foreground *f) {
         raise(SIGSTOP);
         while (read(f->signals, &info, sizeof(info)) == sizeof(info))
                 ;
+        run_forget_stops(f->run);
         if (terminal_in_foreground(&f->terminal))
                 take_floor(f);
         else
@@ -78,10 +79,13 @@ static void on_signal(void *data, uint32_t events _unused_) {
                         resize(f);
                         break;
                 case SIGCONT: /* stopped by somebody else; the shell may have changed the modes meanwhile */
-                        if (f->terminal.raw) {
-                                f->terminal.raw = false;
+                        if (!f->terminal.raw)
+                                break;
+                        f->terminal.raw = false;
+                        if (terminal_in_foreground(&f->terminal))
                                 take_floor(f);
-                        }
+                        else
+                                run_take_terminal(f->run);
                         break;
                 case SIGINT:
                 case SIGQUIT:
@@ -155,8 +159,8 @@ int run_in_foreground(const struct run_input *input, struct outcome *ret, struct
         }
         if (r >= 0)
                 *ret = *run_outcome(f.run);
-        if (f.terminal.raw && (r < 0 || ret->reason != HUTCH_NOT_KILLED))
-                terminal_soothe(&f.terminal);
+        if (r < 0 || ret->reason != HUTCH_NOT_KILLED)
+                terminal_restore_screen(&f.terminal);
         watch_remove(&watch);
         run_free(f.run);
         terminal_close(&f.terminal);

@@ -75,7 +75,8 @@ static void on_writable(void *data, uint32_t events _unused_) {
 static ssize_t deliver(struct pump *p, const uint8_t *data, size_t len) {
         switch (p->in.to) {
         case PUMP_BUFFER:
-                buf_put(p->in.into, data, len);
+                if (p->in.into)
+                        buf_put(p->in.into, data, len);
                 if (p->in.see)
                         p->in.see(p->in.see_user, p->in.see_stream, data, len);
                 return (ssize_t) len;

@@ -30,7 +30,7 @@ struct pump_input {
         int from_fd, to_fd; /* taken over */
         const void *bytes;  /* from PUMP_BUFFER: the caller's, alive as long as the pump */
         size_t len;
-        struct buf *into; /* to PUMP_BUFFER */
+        struct buf *into; /* to PUMP_BUFFER; NULL: it is only shown */
         uint32_t tag;     /* to PUMP_MESSAGE: first word of each message */
         void (*see)(void *user, int stream, const void *data, size_t len); /* to PUMP_BUFFER: also shown to this */
         void *see_user;

@@ -2,6 +2,7 @@
  *
  * A run is over when three things happened in whatever order: init said how the target ended, init itself was reaped
  * (from then on no process of the box exists), and every output stream was read to its end. */
+#include "network.h"
 #include "run_internal.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ void run_check_over(struct run *run) {
         timer_clear(run->loop, &run->force);
         group_free(take_ptr(run->group));
         stop_meter(run);
+        relay_stop(run);
         conclude(run);
         if (run->in.done)
                 run->in.done(run->in.user, run);
@@ -96,31 +98,40 @@ void outcome_clear(struct outcome *o) {
         memset(o, 0, offsetof(struct outcome, error));
         o->error.code = HUTCH_OK;
         o->error.errnum = 0;
-        o->error.stage[0] = o->error.message[0] = o->notices[0] = 0;
+        o->error.stage[0] = o->error.message[0] = 0;
 }
 
-void outcome_note(struct outcome *o, const char *text) {
-        size_t used = strlen(o->notices), more = strlen(text);
+static void take_event(struct run *run, const uint8_t *data, size_t len) {
+        _cleanup_(event_freep) struct hutch_event *event = NULL;
+        struct wire_reader reader = {.data = data, .left = len};
 
-        if (used + more + 2 > sizeof(o->notices))
-                return;
-        for (size_t i = 0; i < more; i++)
-                o->notices[used + i] = text[i] == '\n' ? '?' : text[i];
-        memcpy(o->notices + used + more, "\n", 2);
+        if (run->in.event && event_get(&reader, &event) >= 0)
+                run->in.event(run->in.event_user, event);
 }
 
-static void on_control(void *data, uint32_t events _unused_) {
-        struct run *run = data;
+/* One message of init's; false when there is none for now, or none will come. */
+static bool take_message(struct run *run) {
+        union {
+                struct init_message whole;
+                uint8_t room[EVENT_ENCODED_MOST];
+        } received;
         struct init_message message;
         int master = -1;
-        ssize_t n = message_receive(run->box.control, &message, sizeof(message), &master, 1, MSG_DONTWAIT);
+        ssize_t n = message_receive(run->box.control, &received, sizeof(received), &master, 1, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
-                return;
-        if (n != sizeof(message)) {
-                watch_remove(&run->on_control);
-                return;
+                return false;
+        if (n >= (ssize_t) sizeof(uint32_t) && received.whole.event == INIT_EVENT) {
+                take_event(run, received.room + sizeof(uint32_t), (size_t) n - sizeof(uint32_t));
+                closep(&master);
+                return true;
         }
+        if (n != sizeof(message)) {
+                closep(&master);
+                watch_remove(&run->on_control);
+                return false;
+        }
+        message = received.whole;
         switch (message.event) {
         case INIT_TERMINAL:
                 if (run->in.message)
@@ -129,7 +140,7 @@ static void on_control(void *data, uint32_t events _unused_) {
                         run_start_screen(run, take_fd(&master));
                 break;
         case INIT_STOPPED:
-                if (run->in.stopped)
+                if (run->in.stopped && !run->past_stops)
                         run->in.stopped(run->in.user, message.value);
                 break;
         case INIT_LIMIT:
@@ -145,8 +156,14 @@ static void on_control(void *data, uint32_t events _unused_) {
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;
-        case INIT_NOTICE:
-                outcome_note(&run->outcome, message.error.message);
+        case INIT_LISTENER:
+                publish_watch(run, take_fd(&master));
+                break;
+        case INIT_NETWORK:
+                if (relay_start(run, master, &run->outcome.error) < 0)
+                        run_give_up(run);
+                break;
+        case INIT_EVENT: /* taken above */
                 break;
         case INIT_FAILED:
         case INIT_EXITED:
@@ -156,6 +173,29 @@ static void on_control(void *data, uint32_t events _unused_) {
                 break;
         }
         closep(&master);
+        return true;
+}
+
+static void on_control(void *data, uint32_t events _unused_) {
+        take_message(data);
+}
+
+/* The group counts everything that ever ran in the box, also what nobody waited for. */
+static bool is_out_of_time(const struct run *run) {
+        double cpu_ms = 0;
+        uint64_t peak;
+
+        if (!run->in.plan->cpu_time_ms)
+                return false;
+        group_usage(run->group, &cpu_ms, &peak);
+        return cpu_ms >= (double) run->in.plan->cpu_time_ms;
+}
+
+void run_forget_stops(struct run *run) {
+        run->past_stops = true;
+        while (run->on_control && take_message(run))
+                ;
+        run->past_stops = false;
 }
 
 static void on_end(void *data, uint32_t events _unused_) {
@@ -166,9 +206,10 @@ static void on_end(void *data, uint32_t events _unused_) {
         memset(&usage, 0, sizeof(usage));
         if (wait4(run->box.pid, &status, WNOHANG, &usage) != run->box.pid && errno != ECHILD)
                 return;
-        /* Its last messages may still wait. */
-        for (int i = 0; run->on_control && !run->told && i < 8; i++)
-                on_control(run, 0);
+        /* Its last messages may still wait, however many: nothing is left that could send more. */
+        run->past_stops = true;
+        while (run->on_control && take_message(run))
+                ;
         watch_remove(&run->on_control);
         watch_remove(&run->on_end);
         run->reaped = true;
@@ -182,6 +223,8 @@ static void on_end(void *data, uint32_t events _unused_) {
         group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
                 run->reason = group_check(run->group);
+        if (run->reason == HUTCH_NOT_KILLED && run->group && is_out_of_time(run))
+                run->reason = HUTCH_KILLED_CPU;
         pump_free(take_ptr(run->pumps[0])); /* nobody is left to read it */
         pump_free(take_ptr(run->keys));
         /* What the box has written is in the pipes. A write end that it passed to somebody else keeps nobody waiting.
@@ -246,6 +289,8 @@ static void on_check(void *data) {
         struct run *run = data;
         enum hutch_kill_reason reason = group_check(run->group);
 
+        if (reason == HUTCH_NOT_KILLED && is_out_of_time(run))
+                reason = HUTCH_KILLED_CPU;
         if (reason != HUTCH_NOT_KILLED)
                 run_end_by_limit(run, reason);
         else
@@ -388,7 +433,7 @@ void run_free(struct run *run) {
         if (!run)
                 return;
         if (run->box.pid > 0 && !run->reaped) {
-                if (run->in.plan->isolated)
+                if (run->in.plan->traits & TRAIT_OWN_PIDS)
                         sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
                 else
                         closep(&run->box.control); /* init ends the tree when the warden is gone */
@@ -402,6 +447,7 @@ void run_free(struct run *run) {
         timer_clear(run->loop, &run->force);
         group_free(run->group);
         stop_meter(run);
+        relay_stop(run);
         for (int i = 0; i < 3; i++)
                 pump_free(run->pumps[i]);
         pump_free(run->screen);

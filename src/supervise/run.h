@@ -14,17 +14,14 @@ enum { WAITED_MEMORY, WAITED_CPU };
 struct outcome { /* the result before it becomes a hutch_result */
         int exit_code, signal;
         enum hutch_kill_reason reason;
-        uint32_t messages; /* of output that were sent right before it, see struct session_command */
         uint64_t dropped[3];
         double duration_ms, cpu_ms;
         uint64_t peak_memory;
         uint64_t waited_ms[2]; /* for what its limits kept from it, where a control group can tell */
         struct hutch_error error;
-        char notices[1024]; /* one a line */
 };
 
-void outcome_clear(struct outcome *o);                  /* as a new one, without a touch to the room for texts */
-void outcome_note(struct outcome *o, const char *text); /* what does not fit is left out */
+void outcome_clear(struct outcome *o); /* as a new one, without a touch to the room for texts */
 
 struct run_stream {
         enum hutch_stream mode;
@@ -42,6 +39,8 @@ struct run_input {
         int messages; /* captured output goes here, tagged with the stream's number; -1: into the buffers */
         void (*see)(void *user, int stream, const void *data, size_t len);
         void *see_user;
+        void (*event)(void *user, const struct hutch_event *event); /* something to report */
+        void *event_user;
         void (*done)(void *user, struct run *run);
         void (*stopped)(void *user, int sig); /* the command was stopped by this signal */
         void *user;
@@ -63,6 +62,7 @@ void run_resize(struct run *run, const struct winsize *size);
 void run_give_terminal(struct run *run);
 void run_hold_terminal(struct run *run);
 void run_take_terminal(struct run *run);
+void run_forget_stops(struct run *run); /* reports of stops that wait to be read: the command is continued */
 
 const struct outcome *run_outcome(const struct run *run); /* NULL until it is over */
 void run_free(struct run *run);                           /* ends it if it still runs */

@@ -18,7 +18,8 @@ struct run {
         struct watch *on_control, *on_end, *on_meter;
         struct timer deadline, grace, check, force;
         struct group *group;
-        struct meter *meter; /* of layers on disk, where they have a limit */
+        struct relay_link *relay; /* the process that carries the box's traffic, where there is one */
+        struct meter *meter;      /* of layers on disk, where they have a limit */
         struct pump *pumps[3];
         struct pump *screen, *keys; /* of the box's terminal: to the person, from the person */
         struct winsize size;
@@ -30,13 +31,18 @@ struct run {
         struct budget budget;
         uint64_t began_us;
         bool told, reaped, over, failed;
-        int status; /* the target's wait status */
+        bool past_stops; /* what is read now was sent before the command was continued, or before it ended */
+        int status;      /* the target's wait status */
         struct init_message message;
         enum hutch_kill_reason reason;
         struct outcome outcome;
 };
 
 void run_check_over(struct run *run);
+
+/* The relay of the box; see src/net/relay.h. */
+int relay_start(struct run *run, int netns, struct hutch_error *err);
+void relay_stop(struct run *run); /* after its last reports were taken */
 void run_end_by_limit(struct run *run, enum hutch_kill_reason reason);
 void run_give_up(struct run *run); /* the outcome has the error */
 

@@ -33,7 +33,13 @@ static size_t admit_screen(void *data, const uint8_t *bytes, size_t len) {
 static void at_end(void *data, struct buf *last) {
         struct tap *tap = data;
 
-        budget_put_tail(&tap->run->budget, tap->stream, last);
+        budget_put_tail(&tap->run->budget, tap->stream, false, last);
+}
+
+static void at_end_of_screen(void *data, struct buf *last) {
+        struct tap *tap = data;
+
+        budget_put_tail(&tap->run->budget, tap->stream, true, last);
 }
 
 static void pump_failed(void *data, int errnum) {
@@ -203,12 +209,13 @@ int run_start_pump(struct run *run, int stream, int own, struct hutch_error *err
 
 /* Everything that the box shows goes to the person, counted as stdout. */
 void run_start_screen(struct run *run, int master) {
-        struct pump_input input = {.from = PUMP_FD,
-                                   .to = PUMP_FD,
-                                   .from_terminal = true,
-                                   .from_fd = fcntl(master, F_DUPFD_CLOEXEC, 3),
-                                   .to_fd = fcntl(run->in.terminal->fd, F_DUPFD_CLOEXEC, 3),
-                                   .hooks = {admit_screen, at_end, pump_done, NULL, &run->taps[HUTCH_STDOUT]}};
+        struct pump_input input = {
+                .from = PUMP_FD,
+                .to = PUMP_FD,
+                .from_terminal = true,
+                .from_fd = fcntl(master, F_DUPFD_CLOEXEC, 3),
+                .to_fd = fcntl(run->in.terminal->fd, F_DUPFD_CLOEXEC, 3),
+                .hooks = {admit_screen, at_end_of_screen, pump_done, NULL, &run->taps[HUTCH_STDOUT]}};
 
         run->master = master;
         run->taps[HUTCH_STDOUT] = (struct tap){run, HUTCH_STDOUT};

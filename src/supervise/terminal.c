@@ -12,20 +12,22 @@
 
 #include "../base/io.h"
 
-static const char soothing[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?25h\033[?1l\033>\033[0m";
+static const char restoring[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?25h\033[?1l\033>\033[0m";
 
 /* Leaving the alternate screen also puts the cursor back to where it was entered: sent only where it is on. */
 static const char leaving[] = "\033[?1049l";
 
-static void soothe(const struct terminal *t, int fd) {
+static void leave_screen(const struct terminal *t, int fd) {
         if ((t->full && *t->full && write(fd, leaving, sizeof(leaving) - 1) < 0) ||
-            write(fd, soothing, sizeof(soothing) - 1) < 0)
+            write(fd, restoring, sizeof(restoring) - 1) < 0)
                 return;
 }
 
 void terminal_see(struct terminal *t, const uint8_t *bytes, size_t len) {
         static const uint8_t start[] = {0x1b, '[', '?'};
 
+        if (len > 0)
+                t->midline = bytes[len - 1] != '\n';
         for (size_t i = 0; i < len; i++) {
                 uint8_t c = bytes[i];
 
@@ -93,22 +95,40 @@ bool terminal_size(const struct terminal *t, struct winsize *ret) {
         return t->fd >= 0 && ioctl(t->fd, TIOCGWINSZ, ret) == 0;
 }
 
-/* Waits for hutch's end. Without a word before (a byte means that all is well) the modes are put back. */
+static bool same_modes(const struct termios *a, const struct termios *b) {
+        return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_lflag == b->c_lflag &&
+               memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
+}
+
+/* Whether the terminal is as hutch left it: the modes are those that it set, and the foreground is hutch's own process
+ * group, or already that of the shell that saw it die. If hutch was stopped and another program has the terminal, that
+ * program's modes and screen are none of our business. */
+static bool is_left_behind(const struct terminal *t, int fd, pid_t group) {
+        struct termios now;
+        pid_t foreground = tcgetpgrp(fd);
+
+        return tcgetattr(fd, &now) == 0 && same_modes(&now, &t->raw_modes) &&
+               (foreground == group || foreground == getpgid(getsid(0)));
+}
+
+/* Waits for hutch's end. Without a word before (a byte means that all is well) the modes are put back. It stays in
+ * hutch's session, which is what lets it ask who has the terminal, in a process group of its own. */
 static void _noreturn_ guard(const struct terminal *t, int pipe) {
+        pid_t group = getpgrp();
         sigset_t all;
         char word;
 
         prctl(PR_SET_NAME, "hutch-guard");
         sigfillset(&all);
         sigprocmask(SIG_SETMASK, &all, NULL);
-        setsid();
+        setpgid(0, 0);
         if (dup3(pipe, 3, O_CLOEXEC) < 0 || dup3(t->fd, 4, O_CLOEXEC) < 0)
                 _exit(1);
         syscall(SYS_close_range, 5, ~0u, 0);
         syscall(SYS_close_range, 0, 2, 0);
-        if (read(3, &word, 1) <= 0) {
+        if (read(3, &word, 1) <= 0 && is_left_behind(t, 4, group)) {
                 tcsetattr(4, TCSANOW, &t->modes);
-                soothe(t, 4);
+                leave_screen(t, 4);
         }
         _exit(0);
 }
@@ -151,12 +171,11 @@ int terminal_take(struct terminal *t) {
         if (tcgetattr(t->fd, &t->modes) < 0) /* as they are now: a shell may have set them for us */
                 return -errno;
         raw = t->modes;
-        r = 0;
-        if (t->guard < 0)
-                r = start_guard(t);
+        cfmakeraw(&raw);
+        t->raw_modes = raw;
+        r = t->guard < 0 ? start_guard(t) : 0;
         if (r < 0)
                 return r;
-        cfmakeraw(&raw);
         if (tcsetattr(t->fd, TCSANOW, &raw) < 0)
                 return -errno;
         t->raw = true;
@@ -164,14 +183,17 @@ int terminal_take(struct terminal *t) {
 }
 
 void terminal_give_back(struct terminal *t) {
-        if (t->raw)
+        if (t->raw && terminal_in_foreground(t))
                 tcsetattr(t->fd, TCSADRAIN, &t->modes);
         t->raw = false;
 }
 
-void terminal_soothe(const struct terminal *t) {
-        if (t->fd >= 0)
-                soothe(t, t->fd);
+void terminal_restore_screen(const struct terminal *t) {
+        if (t->fd < 0 || !t->raw || !terminal_in_foreground(t))
+                return;
+        leave_screen(t, t->fd);
+        if (t->midline)
+                (void) !write(t->fd, "\r\n", 2);
 }
 
 void terminal_close(struct terminal *t) {

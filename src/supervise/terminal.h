@@ -15,15 +15,16 @@
 #include "../base/error.h"
 
 struct terminal {
-        int fd; /* the person's terminal, -1: none */
-        struct termios modes;
-        struct winsize size; /* when it was opened */
-        bool *full;          /* shared with the guard: the alternate screen is on */
-        int seen;            /* how far into a private mode sequence the output is */
-        unsigned mode;       /* the number in it */
-        bool full_in;        /* one of its numbers is the alternate screen */
-        bool streams[3];     /* which of them are the terminal */
-        bool eager;          /* has the floor from the beginning */
+        int fd;                          /* the person's terminal, -1: none */
+        struct termios modes, raw_modes; /* as they were, as hutch set them */
+        struct winsize size;             /* when it was opened */
+        bool *full;                      /* shared with the guard: the alternate screen is on */
+        int seen;                        /* how far into a private mode sequence the output is */
+        unsigned mode;                   /* the number in it */
+        bool full_in;                    /* one of its numbers is the alternate screen */
+        bool midline;                    /* the last byte of output did not end a line */
+        bool streams[3];                 /* which of them are the terminal */
+        bool eager;                      /* has the floor from the beginning */
         bool raw;
         pid_t guard;
         int guard_pipe;
@@ -36,9 +37,9 @@ int terminal_take(struct terminal *t); /* raw mode, with a guard */
 void terminal_give_back(struct terminal *t);
 bool terminal_size(const struct terminal *t, struct winsize *ret);
 
-/* Puts back what full-screen programs change and a killed one leaves: alternate screen, hidden cursor, mouse, colours.
- */
-void terminal_soothe(const struct terminal *t);
+/* After a command that was killed: puts back what full-screen programs change and a killed one leaves (alternate
+ * screen, hidden cursor, mouse, colours), and begins a new line. Does nothing unless the terminal is still hutch's. */
+void terminal_restore_screen(const struct terminal *t);
 /* Follows the box's output: what was switched on must be switched off, and only that. */
 void terminal_see(struct terminal *t, const uint8_t *bytes, size_t len);
 void terminal_close(struct terminal *t);

@@ -201,13 +201,15 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = look_at_caller(s);
         if (r >= 0)
                 r = look_at_system(s);
-        if (r >= 0 && policy->workspace != HUTCH_WORKSPACE_NONE)
-                r = survey_look_at(policy->workspace_dir ? policy->workspace_dir : policy->base_dir, &s->workspace);
-        if (r >= 0 && policy->workspace == HUTCH_WORKSPACE_COW)
+        if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
+                r = survey_look_at(policy_dir(policy), &s->workspace);
+        if (r >= 0 && policy_workspace(policy) == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
+        if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
+                r = survey_look_at_git(s, policy_workspace(policy) == HUTCH_WORKSPACE_RW);
         if (r < 0)
                 return r;
-        if (policy->cow_system)
+        if (policy_number(policy, KEY_COW_SYSTEM))
                 r = survey_look_at_layers(s);
         if (r < 0)
                 return r;
@@ -222,7 +224,9 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 if (r < 0)
                         return r;
         }
-        r = is_there("/bin/bash", X_OK, &s->has_bash);
+        r = survey_match_patterns(s, policy);
+        if (r >= 0)
+                r = is_there("/bin/bash", X_OK, &s->has_bash);
         if (r >= 0)
                 r = is_there("/etc/passwd", F_OK, &s->has_passwd);
         if (r >= 0)
@@ -250,8 +254,13 @@ int survey_make(const struct hutch_policy *policy, char *const *env, struct surv
                 return error_oom(err);
         r = make(policy, env, s);
         if (r < 0) {
-                r = error_set(err, r == -ENOMEM ? HUTCH_E_INTERNAL : HUTCH_E_IO, r,
-                              "cannot look at the host's files: %s", errno_text(-r));
+                if (r == -E2BIG)
+                        r = error_set(err, HUTCH_E_POLICY_INVALID, r,
+                                      "a pattern of --hide matches more than 4096 paths: hide the directories that "
+                                      "hold them");
+                else
+                        r = error_set(err, r == -ENOMEM ? HUTCH_E_INTERNAL : HUTCH_E_IO, r,
+                                      "cannot look at the host's files: %s", errno_text(-r));
                 error_stage(err, "survey");
                 return r;
         }
@@ -264,6 +273,9 @@ static void forget(struct path_fact *fact) {
         for (size_t i = 0; i < fact->n_mounts; i++)
                 free(fact->mounts[i].path);
         free(fact->mounts);
+        for (size_t i = 0; i < fact->n_matches; i++)
+                free(fact->matches[i].real);
+        free(fact->matches);
 }
 
 void survey_free(struct survey *s) {
@@ -278,6 +290,12 @@ void survey_free(struct survey *s) {
         free(s->home_fact.real);
         free(s->host_name);
         forget(&s->workspace);
+        forget(&s->git_root);
+        forget(&s->git_dir);
+        free(s->git_refused);
+        free(s->git_name);
+        free(s->git_email);
+        strv_free(s->sealed);
         for (size_t i = 0; i < s->n_paths; i++)
                 forget(&s->paths[i]);
         free(s->paths);

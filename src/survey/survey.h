@@ -34,6 +34,9 @@ struct path_fact {
         struct mount_fact *mounts; /* beneath it, outer before inner; looked for where it is to be copy-on-write. With
                                     * any, all the parts: whatever is in it is in one of them, but for its own files */
         size_t n_mounts;
+        bool pattern; /* of --hide: no path, but what these match */
+        struct path_fact *matches;
+        size_t n_matches;
 };
 
 /* A folder of the host's root that belongs to the system. */
@@ -52,6 +55,12 @@ struct survey {
         struct path_fact home_fact;
         char *host_name;
         struct path_fact workspace;
+        /* git: what has to be attached beside the workspace for it to work. */
+        struct path_fact git_root;  /* the checkout that the workspace is a subdirectory of */
+        struct path_fact git_dir;   /* the repository's administrative directory outside of the workspace */
+        char *git_refused;          /* one that is not attached, because it does not name the checkout in return */
+        char *git_name, *git_email; /* of the person's configuration, or NULL */
+        char **sealed;           /* paths that exist and that the host would run: read-only in a writable workspace */
         struct path_fact *paths; /* one for each policy path */
         size_t n_paths;
         struct system_fact system[N_SYSTEM_MOST];
@@ -77,6 +86,9 @@ int survey_make(const struct hutch_policy *policy, char *const *env, struct surv
 /* Its parts. */
 int survey_look_at(const char *path, struct path_fact *ret);
 int survey_mounts(struct path_fact *fact);
+int survey_match_patterns(struct survey *s, const struct hutch_policy *policy);
+bool survey_is_pattern(const char *path);
+int survey_look_at_git(struct survey *s, bool writable);
 
 void survey_free(struct survey *s);
 void survey_freep(struct survey **s);

@@ -123,7 +123,7 @@ static int find_npmrc(const char **ret) {
 }
 
 int survey_look_at_machine(struct survey *s, const struct hutch_policy *policy) {
-        unsigned long long share = (policy->limits[HUTCH_LIMIT_CPU_PERCENT].value + 99) / 100;
+        unsigned long long share = (policy_number(policy, KEY_CPU) + 99) / 100;
         _cleanup_(freep) char *text = NULL;
         char *end;
         int r;
@@ -132,7 +132,7 @@ int survey_look_at_machine(struct survey *s, const struct hutch_policy *policy) 
         if (r < 0)
                 return r;
         s->memory = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
-        if (!policy->limits[HUTCH_LIMIT_CPU_PERCENT].set)
+        if (policy_number(policy, KEY_CPU) == 0)
                 return 0;
         r = read_whole_file(AT_FDCWD, "/proc/cpuinfo", 64 << 20, &text, NULL);
         if (r < 0)

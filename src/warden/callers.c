@@ -1,6 +1,5 @@
 /* See callers.h. A command's output and outcome go over its caller's own socket, like those of a run; closing it
- * cancels the command. The socket stays for the caller's next command, which then comes over it, or over the pipes that
- * the caller brought. */
+ * cancels the command. The socket stays for the caller's next command. */
 #include "callers.h"
 
 #include <errno.h>
@@ -10,26 +9,25 @@
 #include "../base/io.h"
 #include "../base/macro.h"
 #include "memfd.h"
+#include "reply.h"
 
 struct caller { /* who has commands run, one at a time */
         struct callers *all;
         struct caller *next;
         int socket;
         struct watch *on_socket; /* NULL: it hung up */
-        int requests, outcomes;  /* pipes, -1: it did without */
-        struct watch *on_requests;
-        uint32_t number; /* of its commands so far */
+        uint32_t number;         /* of its commands so far */
 
         /* Of the command under way. */
         bool busy, done; /* done: the reply is to be sent, */
         bool full;       /* as soon as there is room for it, */
         bool told;       /* or was: what the caller says next is heard when this turn of the loop is over */
-        bool quick;      /* it came over the pipe, and the reply goes over the other one */
         struct session *session;
         struct command *command;
         int fds[3];
         void *stdin_data;
         size_t stdin_len;
+        struct events events; /* to be sent before it */
         struct warden_outcome reply;
         size_t reply_len;
 };
@@ -52,6 +50,7 @@ static void caller_rest(struct caller *c) {
         for (int i = 0; i < 3; i++)
                 closep(&c->fds[i]);
         memfd_unmap(take_ptr(c->stdin_data), c->stdin_len);
+        events_done(&c->events);
         c->busy = c->done = c->told = false;
         c->session = NULL;
         if (c->full && c->on_socket)
@@ -61,10 +60,7 @@ static void caller_rest(struct caller *c) {
 
 static void caller_free(struct caller *c) {
         watch_remove(&c->on_socket);
-        watch_remove(&c->on_requests);
         closep(&c->socket);
-        closep(&c->requests);
-        closep(&c->outcomes);
         caller_rest(c);
         free(c);
 }
@@ -74,26 +70,11 @@ static void later(struct callers *all) {
 }
 
 static void set_reply(struct caller *c, const struct outcome *outcome) {
-        bool whole = outcome->error.code != HUTCH_OK || outcome->notices[0];
+        bool whole = outcome->error.code != HUTCH_OK;
 
         c->reply.reply = WARDEN_OUTCOME;
         c->reply_len = whole ? sizeof(c->reply) : WARDEN_OUTCOME_LEAST;
         memcpy(&c->reply.outcome, outcome, whole ? sizeof(*outcome) : offsetof(struct outcome, error));
-}
-
-/* There is room for it: what went there last was read before this command came. */
-static void answer_quickly(struct caller *c, const void *data, size_t len) {
-        while (write(c->outcomes, data, len) < 0 && errno == EINTR)
-                ;
-        c->quick = false;
-}
-
-static void on_speaks(void *user) {
-        const uint32_t reply = WARDEN_SPEAKS;
-        struct caller *c = user;
-
-        if (c->quick)
-                answer_quickly(c, &reply, sizeof(reply));
 }
 
 void callers_lose(struct callers *all, const struct session *session) {
@@ -102,20 +83,26 @@ void callers_lose(struct callers *all, const struct session *session) {
         error_set(&closed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
         for (struct caller *c = all->first; c; c = c->next)
                 if (c->session == session && c->busy && !c->done) {
-                        on_speaks(c); /* some of its output may have been sent */
                         set_reply(c, &closed);
                         c->command = NULL;
                         c->done = true;
                 }
 }
 
+static void on_event(void *user, const struct hutch_event *event) {
+        struct caller *c = user;
+
+        events_add(&c->events, event);
+}
+
 /* False: there is no room yet for the reply. */
 static bool tell_outcome(struct caller *c) {
-        if (c->quick) {
-                answer_quickly(c, &c->reply, c->reply_len);
-                return true;
-        }
-        if (message_send(c->socket, &c->reply, c->reply_len, NULL, 0) != -EAGAIN || !c->on_socket)
+        int r;
+
+        r = reply_events(c->socket, &c->events);
+        if (r >= 0)
+                r = message_send(c->socket, &c->reply, c->reply_len, NULL, 0);
+        if (r != -EAGAIN || !c->on_socket)
                 return true;
         c->full = true;
         return watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP | EPOLLOUT) < 0;
@@ -159,7 +146,7 @@ static int start(struct caller *c, const struct warden_command *request, const c
                                         .timeout_ms = request->timeout_ms,
                                         .output_cap = request->output_cap,
                                         .messages = c->socket,
-                                        .speaks = on_speaks,
+                                        .event = on_event,
                                         .done = on_done,
                                         .user = c};
         int r;
@@ -172,23 +159,7 @@ static int start(struct caller *c, const struct warden_command *request, const c
         return session_run(c->session, &input, &c->command, err);
 }
 
-static void on_requests(void *data, uint32_t events);
-
-/* If they cannot be watched they are closed, which tells who uses them. */
-static void take_pipes(struct caller *c, int fds[2]) {
-        if (c->requests >= 0)
-                return;
-        c->requests = take_fd(&fds[0]);
-        c->outcomes = take_fd(&fds[1]);
-        fd_set_nonblocking(c->requests);
-        fd_set_nonblocking(c->outcomes);
-        if (loop_watch(c->all->loop, c->requests, EPOLLIN, on_requests, c, &c->on_requests) < 0) {
-                closep(&c->requests);
-                closep(&c->outcomes);
-        }
-}
-
-/* `fds` are its pipes, if it brought them, the texts, if they came apart, and the streams. */
+/* `fds` are the texts, if they came apart, and the streams. */
 static void take_command(struct caller *c, const struct warden_command *request, size_t len, int *fds) {
         const char *texts = (const char *) (request + 1);
         struct hutch_error err = {0};
@@ -199,10 +170,6 @@ static void take_command(struct caller *c, const struct warden_command *request,
         c->busy = true;
         c->number++;
         len -= sizeof(*request);
-        if (request->pipes) {
-                take_pipes(c, fds);
-                fds += 2;
-        }
         if (request->apart) {
                 r = memfd_map(*fds++, &mapped, &mapped_len);
                 texts = mapped;
@@ -224,33 +191,7 @@ static void take_command(struct caller *c, const struct warden_command *request,
         }
 }
 
-static void take_quick(struct caller *c) {
-        struct callers *all = c->all;
-        int none[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
-        ssize_t n;
-
-        if (c->told || !c->on_requests)
-                return;
-        n = read(c->requests, &all->heard, sizeof(all->heard));
-        if (n == 0)
-                watch_remove(&c->on_requests);
-        if (n < (ssize_t) sizeof(all->heard.head) || all->heard.head.request != WARDEN_COMMAND || c->busy ||
-            !c->on_socket)
-                return;
-        if (all->hooks.used)
-                all->hooks.used(all->hooks.user);
-        c->quick = true;
-        take_command(c, &all->heard.head, (size_t) n, none);
-}
-
-static void on_requests(void *data, uint32_t events _unused_) {
-        take_quick(data);
-}
-
-/* The command may still be in the pipe. */
 static void cancel(struct caller *c, uint32_t number) {
-        if (number == c->number + 1)
-                take_quick(c);
         if (number == c->number && c->command)
                 session_cancel(c->session, c->command, HUTCH_KILLED_CANCELLED);
 }
@@ -292,12 +233,7 @@ void callers_add(struct callers *all, const struct warden_command *request, size
 
         if (!c)
                 return;
-        *c = (struct caller){.all = all,
-                             .next = all->first,
-                             .socket = take_fd(&fds[0]),
-                             .requests = -1,
-                             .outcomes = -1,
-                             .fds = {-1, -1, -1}};
+        *c = (struct caller){.all = all, .next = all->first, .socket = take_fd(&fds[0]), .fds = {-1, -1, -1}};
         fd_set_nonblocking(c->socket);
         r = loop_watch(all->loop, c->socket, EPOLLIN | EPOLLRDHUP, on_caller, c, &c->on_socket);
         if (r < 0) {

@@ -86,9 +86,6 @@ static int pass_streams(const struct run_stream streams[3], uint32_t modes[3], i
 
 void client_line_close(struct client_line *line) {
         closep(&line->socket);
-        closep(&line->requests[0]);
-        closep(&line->requests[1]);
-        closep(&line->outcomes);
         *line = CLIENT_LINE_NONE;
 }
 
@@ -109,23 +106,6 @@ int warden_client_start(int warden, const struct client_run *run, struct client_
         return ask(warden, &request, sizeof(request), fds, n, &ret->socket, err);
 }
 
-/* What the warden says next: its length, or an error. */
-static ssize_t hear(const struct client_line *line, bool pipe, uint8_t *message, uint32_t *ret,
-                    struct hutch_error *err) {
-        ssize_t n;
-
-        if (!pipe)
-                n = message_receive(line->socket, message, WARDEN_MESSAGE_MOST, NULL, 0, 0);
-        else
-                do
-                        n = read(line->outcomes, message, sizeof(struct warden_outcome));
-                while (n < 0 && errno == EINTR);
-        if (n < (ssize_t) sizeof(*ret))
-                return warden_gone(err);
-        memcpy(ret, message, sizeof(*ret));
-        return n;
-}
-
 static void show(const struct client_run *run, uint32_t stream, const uint8_t *data, size_t len) {
         if (run->streams[stream].into)
                 buf_put(run->streams[stream].into, data, len);
@@ -133,35 +113,53 @@ static void show(const struct client_run *run, uint32_t stream, const uint8_t *d
                 run->see(run->see_user, (int) stream, data, len);
 }
 
+static int take_event(const struct client_run *run, const uint8_t *data, size_t len, struct hutch_error *err) {
+        _cleanup_(event_freep) struct hutch_event *event = NULL;
+        struct wire_reader reader = {.data = data, .left = len};
+
+        if (event_get(&reader, &event) < 0)
+                return error_set(err, HUTCH_E_INTERNAL, EPROTO, "unexpected reply from hutch-warden");
+        if (run->event)
+                run->event(run->event_user, event);
+        return 0;
+}
+
 int warden_client_wait(const struct client_line *line, const struct client_run *run, struct outcome *ret,
                        struct hutch_error *err) {
         _cleanup_(freep) uint8_t *made = run->room ? NULL : malloc(WARDEN_MESSAGE_MOST);
         uint8_t *message = run->room ? run->room : made;
-        bool pipe = line->quick, known = false;
-        uint32_t reply = 0;
 
         if (!message)
                 return error_oom(err);
-        for (uint32_t left = 0; !known || left > 0; pipe = false) {
-                ssize_t n = hear(line, pipe, message, &reply, err);
+        for (;;) {
+                ssize_t n = message_receive(line->socket, message, WARDEN_MESSAGE_MOST, NULL, 0, 0);
+                const uint8_t *rest = message + sizeof(uint32_t);
+                uint32_t reply;
+                int r;
 
-                if (n < 0)
-                        return (int) n;
-                if (reply == WARDEN_OUTCOME && !known &&
-                    (n == WARDEN_OUTCOME_LEAST || n == sizeof(struct warden_outcome))) {
+                if (n < (ssize_t) sizeof(reply))
+                        return warden_gone(err);
+                memcpy(&reply, message, sizeof(reply));
+                switch (reply) {
+                case WARDEN_STDOUT:
+                case WARDEN_STDERR:
+                        show(run, reply, rest, (size_t) n - sizeof(reply));
+                        continue;
+                case WARDEN_EVENT:
+                        r = take_event(run, rest, (size_t) n - sizeof(reply), err);
+                        if (r < 0)
+                                return r;
+                        continue;
+                case WARDEN_OUTCOME:
+                        if (n != WARDEN_OUTCOME_LEAST && n != sizeof(struct warden_outcome))
+                                break;
                         outcome_clear(ret);
                         memcpy(ret, message + offsetof(struct warden_outcome, outcome),
                                (size_t) n - offsetof(struct warden_outcome, outcome));
-                        known = true;
-                        left = pipe ? ret->messages : 0;
-                } else if (!pipe && (reply == WARDEN_STDOUT || reply == WARDEN_STDERR)) {
-                        show(run, reply, message + sizeof(reply), (size_t) n - sizeof(reply));
-                        left -= known;
-                } else if (!pipe || reply != WARDEN_SPEAKS)
-                        return error_set(err, HUTCH_E_INTERNAL, EPROTO,
-                                         "the warden said something that makes no sense");
+                        return 0;
+                }
+                return error_set(err, HUTCH_E_INTERNAL, EPROTO, "unexpected reply from hutch-warden");
         }
-        return 0;
 }
 
 int warden_client_cancel(const struct client_line *line) {
@@ -235,21 +233,6 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         return 0;
 }
 
-/* The end of the outcomes that is the warden's; -1: there are no pipes, and the socket does. */
-static int make_pipes(struct client_line *line) {
-        int outcomes[2];
-
-        if (pipe2(outcomes, O_CLOEXEC) < 0)
-                return -1;
-        if (pipe2(line->requests, O_CLOEXEC) < 0) {
-                close(outcomes[0]);
-                close(outcomes[1]);
-                return -1;
-        }
-        line->outcomes = outcomes[0];
-        return outcomes[1];
-}
-
 int warden_client_command(int warden, struct client_line *line, uint32_t session, const struct client_command *command,
                           struct hutch_error *err) {
         struct warden_command head = {.request = WARDEN_COMMAND,
@@ -262,18 +245,11 @@ int warden_client_command(int warden, struct client_line *line, uint32_t session
         const struct iovec parts[] = {{&head, sizeof(head)},
                                       {(void *) command->text, command->text_len},
                                       {(void *) command->env, command->env_len}};
-        _cleanup_(closep) int apart = -1, data = -1, outcomes = -1;
+        _cleanup_(closep) int apart = -1, data = -1;
         size_t n_parts = head.apart ? 1 : ARRAY_SIZE(parts), n = 0;
         int fds[FDS_MOST], r;
 
         line->number++;
-        if (line->socket >= 0 && line->outcomes < 0)
-                outcomes = make_pipes(line);
-        if (outcomes >= 0) {
-                head.pipes = true;
-                fds[n++] = line->requests[0];
-                fds[n++] = outcomes;
-        }
         if (head.apart) {
                 _cleanup_(buf_done) struct buf texts = {0};
 
@@ -290,9 +266,6 @@ int warden_client_command(int warden, struct client_line *line, uint32_t session
                 return r;
         if (line->socket < 0)
                 return ask_parts(warden, parts, n_parts, fds, n, &line->socket, err);
-        line->quick = n == 0 && line->outcomes >= 0 && sizeof(head) + command->text_len + command->env_len <= PIPE_BUF;
-        if (line->quick) /* it is empty, and takes that much at once */
-                return writev(line->requests[1], parts, (int) n_parts) < 0 ? warden_gone(err) : 0;
         return message_send_parts(line->socket, parts, n_parts, fds, n) < 0 ? warden_gone(err) : 0;
 }
 

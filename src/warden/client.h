@@ -9,20 +9,18 @@ struct client_run {
         struct run_stream streams[3];
         void (*see)(void *user, int stream, const void *data, size_t len);
         void *see_user;
+        void (*event)(void *user, const struct hutch_event *event);
+        void *event_user;
         uint8_t *room; /* WARDEN_MESSAGE_MOST bytes to receive into; NULL: they are made and freed each time */
 };
 
-/* A caller's own way to the warden: a socket, over which everything can go. Who has a second command run brings pipes,
- * too, which are faster, for short requests and their outcomes. */
+/* A caller's own way to the warden, for one command after the other. */
 struct client_line {
         int socket;      /* -1: nothing went over it yet */
-        int requests[2]; /* that to read from is never read, but with it writing is no signal when the warden is gone */
-        int outcomes;
         uint32_t number; /* of commands so far */
-        bool quick;      /* the last one went over the pipe */
 };
 
-#define CLIENT_LINE_NONE ((struct client_line){.socket = -1, .requests = {-1, -1}, .outcomes = -1})
+#define CLIENT_LINE_NONE ((struct client_line){.socket = -1})
 
 void client_line_close(struct client_line *line);
 

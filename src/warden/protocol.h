@@ -3,8 +3,6 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include "../host/probe.h"
 #include "../supervise/run.h"
 
@@ -17,8 +15,7 @@ enum warden_request {
                         it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream.
                            Further ones come over the reply's socket, without that fd, each after the outcome of the
-                           last. With .pipes, instead of that fd the ends of two pipes: of requests, which from then on
-                           can come there if they are short and without fds, and of what these are answered with */
+                           last */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
         WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
         WARDEN_KILL,    /* the same: and is ended */
@@ -33,7 +30,7 @@ enum warden_request {
 struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
         uint32_t request, session;
         uint32_t modes[3];
-        uint32_t apart, pipes;
+        uint32_t apart;
         uint64_t timeout_ms, output_cap;
         uint64_t text_len, env_len;
 };
@@ -66,7 +63,7 @@ enum warden_reply {
         WARDEN_OPENED = 5,   /* struct warden_opened */
         WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS and to each question */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
-        WARDEN_SPEAKS = 9,   /* over a pipe: output comes over the socket, and then the outcome */
+        WARDEN_EVENT = 10,   /* the number alone, then an event as src/base/event.h encodes it */
 };
 
 struct warden_opened {
@@ -85,14 +82,11 @@ struct warden_held {
         int32_t result; /* 0, or -errno: nothing is stopped */
 };
 
-/* One without error and notices ends before them. If it comes over a pipe, so many messages of output as it counts wait
- * in the socket. */
+/* One without an error ends before it. */
 struct warden_outcome {
         uint32_t reply;
         struct outcome outcome;
 };
-
-_Static_assert(sizeof(struct warden_outcome) <= PIPE_BUF, "a pipe takes an outcome at once");
 
 #define WARDEN_OUTCOME_LEAST (offsetof(struct warden_outcome, outcome) + offsetof(struct outcome, error))
 
@@ -103,7 +97,7 @@ struct warden_probes {
 
 /* From the library over a run's socket: stop it. */
 struct warden_cancel {
-        uint32_t number; /* of its commands that came over this socket and its pipes */
+        uint32_t number; /* of its commands that came over this socket */
 };
 
 /* The largest message: a chunk of output with its tag. */

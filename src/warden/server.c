@@ -8,13 +8,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "../base/io.h"
 #include "../host/sys.h"
 #include "memfd.h"
-#include "protocol.h"
+#include "reply.h"
 #include "sessions.h"
 
 struct client { /* one request under way */
@@ -28,14 +29,21 @@ struct client { /* one request under way */
         void *stdin_data;
         size_t stdin_len;
         int fds[3];
+        struct events events; /* that wait to be sent */
 };
 
-struct peer { /* somebody who connected to a named session */
+#define PEERS_MOST 256    /* connections to a named session; more wait */
+#define STRANGERS_MOST 64 /* of them without a proof: the oldest gives way */
+#define PROOF_MOST_MS 2000
+#define REST_MS 100 /* without accepting, when there is no room */
+
+struct peer { /* a process that connected to a named session */
         struct warden *warden;
-        struct peer *next;
+        struct peer *next; /* the one that connected before it */
         int socket;
         struct watch *watch;
         bool proven;
+        struct timer limit; /* for its proof */
 };
 
 union message {
@@ -55,7 +63,7 @@ struct warden {
         bool kept; /* it lives for its session */
         int listener, held[2], proof;
         struct watch *on_connection;
-        struct timer idle;
+        struct timer idle, rest;
         uint64_t idle_ms;
         char folder[1024];
         int socket;
@@ -71,6 +79,7 @@ static void client_free(struct client *c) {
         run_free(c->run);
         plan_free(c->plan);
         memfd_unmap(c->stdin_data, c->stdin_len);
+        events_done(&c->events);
         for (int i = 0; i < 3; i++)
                 closep(&c->fds[i]);
         closep(&c->socket);
@@ -80,8 +89,16 @@ static void client_free(struct client *c) {
 /* -EAGAIN: the library has not yet read what came before. */
 static int send_outcome(struct client *c, const struct outcome *outcome) {
         struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = *outcome};
+        int r = reply_events(c->socket, &c->events);
 
-        return message_send(c->socket, &reply, sizeof(reply), NULL, 0);
+        return r < 0 ? r : message_send(c->socket, &reply, sizeof(reply), NULL, 0);
+}
+
+static void on_event(void *user, const struct hutch_event *event) {
+        struct client *c = user;
+
+        events_add(&c->events, event);
+        reply_events(c->socket, &c->events); /* what finds no room goes before the outcome */
 }
 
 static void run_done(void *user, struct run *run _unused_) {
@@ -113,6 +130,8 @@ static int start_run(struct client *c, const struct warden_run *request, struct 
                                   .facts = &w->facts,
                                   .messages = c->socket,
                                   .layers = c->layers[0] ? c->layers : NULL,
+                                  .event = on_event,
+                                  .event_user = c,
                                   .done = run_done,
                                   .user = c};
         int r;
@@ -227,6 +246,7 @@ static void on_request(void *data, uint32_t events _unused_) {
 /* ---- a warden that outlives its library: a named session's ---- */
 
 static void peer_free(struct peer *p) {
+        timer_clear(p->warden->loop, &p->limit);
         watch_remove(&p->watch);
         closep(&p->socket);
         free(p);
@@ -249,11 +269,9 @@ static bool take_proof(struct peer *p) {
         return p->proven;
 }
 
-static void on_peer(void *data, uint32_t events _unused_) {
+static void peer_drop(void *data) {
         struct peer *p = data;
 
-        if (p->proven ? take_request(p->warden, p->socket) : take_proof(p))
-                return;
         for (struct peer **at = &p->warden->peers; *at; at = &(*at)->next)
                 if (*at == p) {
                         *at = p->next;
@@ -262,14 +280,61 @@ static void on_peer(void *data, uint32_t events _unused_) {
         peer_free(p);
 }
 
-/* Whoever is the same user, or root, may try. */
+static void on_peer(void *data, uint32_t events _unused_) {
+        struct peer *p = data;
+
+        if (p->proven) {
+                if (!take_request(p->warden, p->socket))
+                        peer_drop(p);
+                return;
+        }
+        if (!take_proof(p))
+                peer_drop(p);
+        else if (p->proven)
+                timer_clear(p->warden->loop, &p->limit);
+}
+
+/* Whether there is room for one more: a box that can see the socket may connect as often as it likes. */
+static bool make_room(struct warden *w) {
+        struct peer *oldest = NULL;
+        size_t all = 0, strangers = 0;
+
+        for (struct peer *p = w->peers; p; p = p->next) {
+                all++;
+                strangers += !p->proven;
+                oldest = p->proven ? oldest : p;
+        }
+        if (strangers >= STRANGERS_MOST)
+                peer_drop(oldest);
+        return all < PEERS_MOST;
+}
+
+static void on_rest(void *data) {
+        struct warden *w = data;
+
+        watch_set_events(w->on_connection, EPOLLIN);
+}
+
+static void rest(struct warden *w) {
+        watch_set_events(w->on_connection, 0);
+        timer_set(w->loop, &w->rest, REST_MS);
+}
+
+/* Processes of the same user, and root's, may try. */
 static void on_connection(void *data, uint32_t events _unused_) {
         struct warden *w = data;
-        _cleanup_(closep) int socket = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        _cleanup_(closep) int socket = -1;
         struct ucred who;
         socklen_t len = sizeof(who);
         struct peer *p;
 
+        if (!make_room(w)) {
+                rest(w);
+                return;
+        }
+        socket = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (socket < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                rest(w); /* no descriptors or no memory: it would be reported again at once */
         if (socket < 0 || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
             (who.uid != geteuid() && who.uid != 0))
                 return;
@@ -277,10 +342,12 @@ static void on_connection(void *data, uint32_t events _unused_) {
         if (!p)
                 return;
         *p = (struct peer){.warden = w, .next = w->peers, .socket = take_fd(&socket)};
+        p->limit = (struct timer){.fire = peer_drop, .data = p};
         if (loop_watch(w->loop, p->socket, EPOLLIN, on_peer, p, &p->watch) < 0) {
                 peer_free(p);
                 return;
         }
+        timer_set(w->loop, &p->limit, PROOF_MOST_MS);
         w->peers = p;
 }
 
@@ -317,6 +384,7 @@ static void keep(struct warden *w, const struct warden_keep *request, int fds[8]
         w->kept = true;
         w->idle_ms = request->idle_ms ? request->idle_ms : UINT64_MAX;
         w->idle = (struct timer){.fire = on_idle, .data = w};
+        w->rest = (struct timer){.fire = on_rest, .data = w};
         timer_set(w->loop, &w->idle, w->idle_ms);
         sessions_detach(w->sessions);
         let_streams_go();
@@ -405,7 +473,7 @@ int warden_serve(int socket) {
         sigemptyset(&mask);
         sigaddset(&mask, SIGPIPE);
         sigprocmask(SIG_BLOCK, &mask, NULL);
-        r = prepare(&w);
+        r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : prepare(&w);
         while (r >= 0 && !w.ending) {
                 r = loop_turn(w.loop);
                 if (w.someone_is_done)

@@ -255,9 +255,13 @@ static void on_attached(void *user, int master) {
         closep(&master); /* the guest's is the only one: without it the shell is hung up on */
 }
 
-static void on_detached(void *user, int status) {
+/* `box`: a limit, or something else, ended the box with it. */
+static void on_detached(void *user, int status, const struct outcome *box) {
         struct served *v = user;
         struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = {.exit_code = status}};
+
+        if (box)
+                reply.outcome = *box;
 
         message_send(v->guest, &reply, sizeof(reply), NULL, 0);
         watch_remove(&v->on_guest);
@@ -286,7 +290,7 @@ void sessions_attach(struct sessions *all, const struct warden_session_request *
         v->guest = take_fd(&fds[0]);
         if (loop_watch(all->loop, v->guest, EPOLLIN | EPOLLRDHUP, on_guest, v, &v->on_guest) < 0 ||
             session_attach(v->session, on_attached, on_detached, v) < 0)
-                on_detached(v, 125);
+                on_detached(v, 125, NULL);
 }
 
 void sessions_detach(struct sessions *all) {

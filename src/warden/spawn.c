@@ -123,6 +123,10 @@ int archive_spawn(const char *verb, int file, int *ret_socket, pid_t *ret_pid, s
         return spawn("hutch-archive", verb, SOCK_STREAM, file, ret_socket, ret_pid, err);
 }
 
+int scan_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err) {
+        return spawn("hutch-scan", NULL, SOCK_STREAM, -1, ret_socket, ret_pid, err);
+}
+
 void warden_reap(pid_t pid) {
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
                 ;

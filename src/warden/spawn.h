@@ -13,5 +13,8 @@ int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
 /* The same for hutch-archive (src/archive), with a stream socket and the archive's file. */
 int archive_spawn(const char *verb, int file, int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
 
+/* The same for hutch-scan (src/scan), with a stream socket. */
+int scan_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
+
 /* Once its socket is closed the warden ends; whoever adopted it by being a subreaper need not hear of it. */
 void warden_reap(pid_t pid);

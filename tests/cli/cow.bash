@@ -15,7 +15,7 @@ untouched() { [ "$(picture)" = "$BEFORE" ] || differs "the workspace is not as i
 traceless() { [ -z "$(find "$STATE" -mindepth 1 2>/dev/null)" ] || differs "left in the state: $(find "$STATE" -mindepth 1)"; }
 cow() { hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"; }
 # The id that the last cow told.
-box() { sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said"; }
+box() { sed -n 's/.*hutch: kept .* in box \([^ ]*\) .*/\1/p' "$T/said"; }
 # reviews STATUS TEXT WORD…: hutch WORD… ends with STATUS and prints TEXT, among other things.
 reviews() {
         local want=$1 text=$2

@@ -44,7 +44,7 @@ load helper
                 PERL5OPT BASH_ENV ENV CDPATH; do
                 out=$(env "$name=" "$HUTCH_BUILD/hutch" --json --env $name printenv $name) || true
                 [ "$(field "$out" .exit_code)" = 1 ] || differs "$name was passed"
-                [[ $(field "$out" '.notices|join(" ")') == *$name* ]] || differs "$name: no notice"
+                [[ $(field "$out" '.notices[]|select(.code == "variable_blocked").subject') == *$name* ]] || differs "$name: no notice"
                 run env "$name=" "$HUTCH_BUILD/hutch" printenv $name
                 [ "$status" -eq 1 ] || differs "$name came by itself"
         done

@@ -7,7 +7,7 @@
 setup() {
         T=$(mktemp -d "$HUTCH_TMP/cli.XXXXXX")
         export HOME=$T/home
-        export XDG_CACHE_HOME=$HUTCH_TMP/cache # shared: a skeleton of the system for each test would take its time
+        export XDG_CACHE_HOME=${HUTCH_CACHE:-$HUTCH_TMP/cache} # shared: a skeleton of the system for each test would take its time
         mkdir -p "$T/ws" "$HOME/.ssh"
         echo private >"$HOME/.ssh/id_rsa"
         cd "$T/ws" || return 1
@@ -129,4 +129,12 @@ appears() {
                 sleep 0.02
         done
         return 1
+}
+
+expect() { [ "$2" = "$3" ] || differs "$1: '$2', not '$3'"; }
+ends() { # ends STATUS COMMAND…
+        local want=$1
+        shift
+        run "$@"
+        [ "$status" -eq "$want" ] || differs "[$*] status $status, not $want: $output"
 }

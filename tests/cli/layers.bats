@@ -26,7 +26,7 @@ ours() { am_root && echo "" || echo -r; }
         am_root || return 0 # who cannot mount what this is about
         memory_layers || return 0 # as in the next test
         local user="setpriv --reuid 12345 --regid 12345 --clear-groups"
-        local memory="hutch: what changes in copy-on-write folders is kept in memory and gone with the box: the file system of the state folder cannot hold layers (Operation not supported)"
+        local memory="hutch: warning: changes in copy-on-write directories are kept in memory and lost with the box: the file system of the state directory cannot hold layers (Operation not supported)"
         local in="the session keeps its files in memory: there is nothing to"
         mkdir tree/in/full; : >tree/in/full/a; chmod 755 "$T" "$T/ws" "$T/ws/tree"; chown -R 12345:12345 "$T/ws" "$HOME"
         for who in "" "$user"; do
@@ -37,8 +37,8 @@ ours() { am_root && echo "" || echo -r; }
                         $who \$hutch session start x -d tree 2>&1; $who \$hutch session run x -c 'echo s >file; echo t >/tmp/t' 2>&1
                         $who \$hutch snapshot --session x 2>&1; $who \$hutch fork --session x y 2>&1; $who \$hutch session run x -c 'cat file /tmp/t'; $who \$hutch session stop x; cat tree/file"
                 [ "$status" -eq 0 ] || differs "${who:-root}: status $status"
-                [[ $output == $'new\n'"$memory"$'\nhutch: no box has changes for '*$'\nno box has changes\ntop'* ]] || differs "${who:-root}: $output"
-                [[ -z $who || $output == *$'top\n'"$memory"$'\nsession x is there'*"$in snapshot"$'\n'*"$in fork"$'\ns\nt\ntop' ]] || differs "${who:-root}: $output"
+                [[ $output == $'new\n'"$memory"$'\nhutch: no box has changes for '*$'\nno boxes with changes\ntop'* ]] || differs "${who:-root}: $output"
+                [[ -z $who || $output == *$'top\n'"$memory"$'\nstarted session \'x\''*"$in snapshot"$'\n'*"$in fork"$'\ns\nt\ntop' ]] || differs "${who:-root}: $output"
         done
         agree
 }
@@ -58,7 +58,7 @@ ours() { am_root && echo "" || echo -r; }
         fi
         [ "$status" -eq 0 ] || differs "status $status: $output"
         [ "$(field "${lines[0]}" .stdout)" = new ] || differs "not run: $output"
-        [[ $(field "${lines[0]}" '.notices[]') == *"what changes in copy-on-write folders is kept in memory and gone with the box"* ]] || differs "not told: $output"
+        [[ $(field "${lines[0]}" '.notices[].text') == *"changes in copy-on-write directories are kept in memory and lost with the box"* ]] || differs "not told: $output"
         [ "${lines[1]}" = top ] || differs "the host's file: ${lines[1]}"
         [ "${#lines[@]}" -eq 2 ] || differs "left behind: $output"
         agree
@@ -74,7 +74,7 @@ ours() { am_root && echo "" || echo -r; }
         [ "$status" -eq 0 ] || differs "status $status"
         local names=$'file\nin/sub/file\nin/sub/new\nmade\nmade/m\nother/o'
         local headers=$'diff --git a/file b/file\ndiff --git a/in/sub/file b/in/sub/file\ndiff --git a/in/sub/new b/in/sub/new\ndiff --git a/made/m b/made/m\ndiff --git a/other/o b/other/o'
-        [[ $output == $'file\nin\nhutch: 6 changes kept'*$'\ntop\nin\nin/sub:\nfile\n\nother:\n'"$names"$'\n'"$headers"$'\n6 applied\nin\nmore\nx\no\nm\nin\nmade\nother\nno box has changes' ]] || differs "$output"
+        [[ $output == $'file\nin\nhutch: kept 6 changes'*$'\ntop\nin\nin/sub:\nfile\n\nother:\n'"$names"$'\n'"$headers"$'\nbox '*': 6 changes by '*$' ago\n6 applied\nin\nmore\nx\no\nm\nin\nmade\nother\nno boxes with changes' ]] || differs "$output"
         agree
 }
 
@@ -85,7 +85,7 @@ ours() { am_root && echo "" || echo -r; }
                 $HUTCH_BUILD/hutch --workspace cow --json -c 'echo x >file; cat file; cat in/sub/loadavg >/dev/null && echo read; echo x >in/sub/new || echo refused'"
         [ "$status" -eq 0 ] || differs "status $status"
         [ "$(field "${lines[0]}" .stdout)" = $'x\nread\nrefused' ] || differs "$output"
-        [[ $(field "${lines[0]}" '.notices[]') == *"tree/in/sub is read-only"* ]] || differs "$output"
+        [[ $(field "${lines[0]}" '.notices[].text') == *"tree/in/sub is read-only"* ]] || differs "$output"
         agree
 }
 
@@ -133,7 +133,7 @@ ours() { am_root && echo "" || echo -r; }
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "$(field "${lines[0]}" .stdout)" = $'a\nmoved' ] || differs "$output"
         [ "$(field "${lines[0]}" .stderr | grep -c 'resource busy')" -ge 2 ] || differs "$output"
-        [[ $(field "${lines[0]}" '.notices[]') == *"/tree has other file systems mounted inside"*"cannot be renamed or removed"* ]] || differs "not told: $output"
+        [[ $(field "${lines[0]}" '.notices[].text') == *"/tree has other file systems mounted inside"*"cannot be renamed or removed"* ]] || differs "not told: $output"
         [ "${lines[1]} ${lines[2]}" = "in/a other/a" ] || differs "changes: $output"
         [ "${lines[3]}" = "${lines[-1]}" ] || differs "not as on the host: $output"
         [[ $output == *"/mnt/e/shadow: Permission denied"*$'\ntop\n'*"Read-only"*"Read-only"*"busy"*$'\n/mnt/e/new\n'* ]] || differs "$output"
@@ -173,8 +173,8 @@ ours() { am_root && echo "" || echo -r; }
 }
 
 @test "protected names and hidden paths inside of mounts" {
-        mkdir -p tree/.git/hooks tree/tools tree/.claude/x tree/bare/{objects,refs,hooks}; echo s >tree/in/sub/secret
-        echo "ref: refs/heads/main" >tree/bare/HEAD; printf '[core]\n\thooksPath = tools\n' >tree/.git/config
+        mkdir -p tree/.git/{hooks,objects,refs} tree/tools tree/.claude/x tree/bare/{objects,refs,hooks}; echo s >tree/in/sub/secret
+        echo "ref: refs/heads/main" | tee tree/bare/HEAD >tree/.git/HEAD; printf '[core]\n\thooksPath = tools\n' >tree/.git/config
         run mounting "$(ours)" "cd tree && fresh in/sub && fresh .git/hooks && fresh .claude/x && fresh bare/objects && echo s >in/sub/secret || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --hide in/sub/secret -c 'cat in/sub/secret; echo x >in/sub/secret; for f in .git/hooks/pre-commit tools/pre-push .claude/x/settings.json bare/hooks/post-update bare/config; do echo evil >\$f; done
                         ln -s ../../.git/hooks in/sub/h; echo fine >in/sub/fine' 2>&1
@@ -218,8 +218,8 @@ END
 @test "paths choose changes in whatever layer they are" {
         run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'for f in file in/sub/a in/sub/b in/c other/d; do echo x >\$f; done' 2>/dev/null
-                $HUTCH_BUILD/hutch diff --name-only in; $HUTCH_BUILD/hutch apply in/sub/a other; $HUTCH_BUILD/hutch discard in/sub; $HUTCH_BUILD/hutch discard in/nothing 2>&1
-                $HUTCH_BUILD/hutch diff --name-only; cd in && $HUTCH_BUILD/hutch apply --box \"\$(ls $HOME/.local/state/hutch/boxes)\" . && cd .. && $HUTCH_BUILD/hutch diff --name-only; cat in/c; ls in/sub"
+                $HUTCH_BUILD/hutch diff --name-only in; $HUTCH_BUILD/hutch apply in/sub/a other | tail -n 1; $HUTCH_BUILD/hutch discard in/sub; $HUTCH_BUILD/hutch discard in/nothing 2>&1
+                $HUTCH_BUILD/hutch diff --name-only; cd in && $HUTCH_BUILD/hutch apply --box \"\$(ls $HOME/.local/state/hutch/boxes)\" . | tail -n 1 && cd .. && $HUTCH_BUILD/hutch diff --name-only; cat in/c; ls in/sub"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "$output" = $'in/c\nin/sub/a\nin/sub/b\n2 applied\nhutch: discard: in/nothing: no change there\nfile\nin/c\n1 applied\nfile\nx\na' ] || differs "$output"
         agree
@@ -238,10 +238,10 @@ END
 
 @test "snapshots, forks and archives of a folder with mounts inside" {
         run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
-                hutch=$HUTCH_BUILD/hutch; \$hutch --workspace cow -c 'echo 1 >in/sub/a; echo 1 >other/a; echo 1 >file' 2>/dev/null; \$hutch snapshot one >/dev/null
+                hutch=$HUTCH_BUILD/hutch; \$hutch --workspace cow -c 'echo 1 >in/sub/a; echo 1 >other/a; echo 1 >file' 2>/dev/null; box=\$(\$hutch boxes --json | jq -r '.[0].id'); \$hutch snapshot one >/dev/null
                 \$hutch run --box '' -c 'rm -r in/sub/a other/* file; echo 2 >in/b' 2>/dev/null; \$hutch diff --name-only | tr '\n' ' '; \$hutch restore one >/dev/null; \$hutch diff --name-only | tr '\n' ' '
-                \$hutch fork >/dev/null; \$hutch run --box '' -c 'echo 3 >in/sub/a' 2>/dev/null; \$hutch export $T/x.tar.zst >/dev/null; \$hutch discard; \$hutch diff | grep ^+[0-9] | tr '\n' ' '; \$hutch discard
-                \$hutch import $T/x.tar.zst >/dev/null; \$hutch diff | grep ^+[0-9] | tr '\n' ' '; \$hutch apply; cat in/sub/a"
+                \$hutch fork >/dev/null; \$hutch run --box '' -c 'echo 3 >in/sub/a' 2>/dev/null; \$hutch export $T/x.tar.zst >/dev/null; \$hutch discard; \$hutch diff --box \$box | grep ^+[0-9] | tr '\n' ' '; \$hutch discard --box \$box
+                \$hutch import --map \$PWD/in/sub=\$PWD/in/sub,\$PWD/other=\$PWD/other $T/x.tar.zst >/dev/null; \$hutch diff | grep ^+[0-9] | tr '\n' ' '; \$hutch apply 2>&1 | sed 1d; cat in/sub/a"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
         [ "$output" = $'file in/b file in/sub/a other/a +1 +1 +1 +1 +3 +1 3 applied\n3' ] || differs "$output"
         agree
@@ -255,7 +255,7 @@ END
         run setpriv --reuid 12345 --regid 12345 --groups 12346 "$HUTCH_BUILD/hutch" -d tree --workspace cow --json -c 'cat file; echo x >>file; echo x >in/new; rm in/sub/under; echo y >>own/file; echo new >made; cat own/file made'
         [ "$(field "$output" .stdout)" = $'top\nown\ny\nnew' ] || differs "$output"
         [ "$(field "$output" .stderr | grep -c "Value too large for defined data type")" -eq 3 ] || differs "$output"
-        [[ $(field "$output" '.notices[]') == *"/tree is of group 12346, which the box does not have"* ]] || differs "not told: $output"
+        [[ $(field "$output" '.notices[].text') == *"/tree belongs to group 12346, which the box does not have"* ]] || differs "not told: $output"
         [ "$(cat tree/file tree/own/file)" = $'top\nown' ] || differs "the host's"
         run setpriv --reuid 12345 --regid 12345 --groups 12346 "$HUTCH_BUILD/hutch" -d tree diff --name-only
         [ "$output" = $'made\nown/file' ] || differs "$output"
@@ -273,7 +273,7 @@ END
         [ "${lines[0]}" = "hutch: cannot attach $T/ws/tree copy-on-write: other file systems are mounted inside of it, so the files right in it would have to be copied, and there are more than 256M" ] || differs "$output"
         [ "${lines[1]}" = 125 ] || differs "$output"
         [ "$(field "${lines[2]}" .stdout)" = 20971520 ] || differs "$output"
-        [[ $(field "${lines[2]}" '.notices[]') == *"20 MiB of files in $T/ws/tree were copied into memory"* ]] || differs "$output"
+        [[ $(field "${lines[2]}" '.notices[].text') == *"20 MiB of files in $T/ws/tree were copied into memory"* ]] || differs "$output"
         agree
 }
 

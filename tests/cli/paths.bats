@@ -36,7 +36,7 @@ more_setup() {
         prints "--ro=~/sdk             | cat ~/sdk/file '$HOME/sdk/file'; ls -A ~        | sdk sdk sdk
 --rw '~/sdk:/srv/sdk'                  | cat /srv/sdk/file; ls -A ~                       | sdk
 -d=~/sdk                               | true                                             | hutch: workspace $T/ws/=~/sdk: does not exist
---dir=~/sdk                            | pwd; cat file                                    | /workspace/sdk sdk"
+--dir=~/sdk                            | pwd; cat file                                    | $HOME/sdk sdk"
 }
 
 @test "later rules override earlier ones, narrower and wider" {
@@ -86,10 +86,14 @@ more_setup() {
         [ "$output" = /workspace ]
 }
 
-@test "--same-path starts in the host's path" {
-        prints "--same-path             | pwd; cat file                     | $T/ws ws
---same-path -d ../ws/sub                | pwd; cat file                     | $T/ws/sub sub
---same-path --workspace ro              | pwd; touch x 2>/dev/null || echo no | $T/ws no"
+@test "U d: a run starts in the host's path; --at workspace and --cd elsewhere" {
+        prints "--at host               | pwd; cat file                     | $T/ws ws
+-d ../ws/sub                            | pwd; cat file                     | $T/ws/sub sub
+--at workspace                          | pwd; cat file                     | /workspace/ws ws
+--at workspace --cd sub                 | pwd; cat file                     | /workspace/ws/sub sub
+-C sub                                  | pwd; cat file                     | $T/ws/sub sub
+--cd /usr/bin                           | pwd                               | /usr/bin
+--workspace ro                          | pwd; touch x 2>/dev/null || echo no | $T/ws no"
 }
 
 @test "both places of the workspace are one" {
@@ -99,9 +103,9 @@ more_setup() {
 
 @test "identities" {
         am_root && U=root || U=$(id -un)
-        prints "--as host               | id -u; id -g; id -un; echo \$USER \$LOGNAME \$HOME; pwd              | $(id -u) $(id -g) $U $U $U $HOME /workspace/ws
+        prints "--as host               | id -u; id -g; id -un; echo \$USER \$LOGNAME \$HOME; pwd              | $(id -u) $(id -g) $U $U $U $HOME $T/ws
 --as user                               | id -u; id -g; id -un; echo \$USER \$LOGNAME \$HOME; pwd; uname -n    | 1000 1000 user user user /home/user /workspace sandbox
---as root                               | id -u; id -g; id -un; echo \$USER \$LOGNAME \$HOME; pwd              | 0 0 root root root /root /workspace/ws
+--as root                               | id -u; id -g; id -un; echo \$USER \$LOGNAME \$HOME; pwd              | 0 0 root root root /root $T/ws
 --as user                               | cat file; touch by-user && echo yes; ls '$T' 2>/dev/null || echo no | ws yes no
 --as root                               | touch by-root; stat -c %u by-root                                   | 0
 --as user                               | stat -c %u file; getent passwd user; hostname                       | 1000 user:x:1000:1000:user:/home/user:/bin/bash sandbox
@@ -150,8 +154,7 @@ more_setup() {
 --dev /dev/null:/x                      | destination
 --hide '$T/data:/x'                     | destination
 --tmpfs '$T/data:/x'                    | destination
---ro ''                                 | empty
---hide '*.key'                          | *.key"
+--ro ''                                 | empty"
         cd / && refused "--net deny             | workspace /"
         cd "$HOME" && refused "--net deny      | home"
 }
@@ -201,7 +204,7 @@ more_setup() {
                                         | cat data-link/file 2>/dev/null || echo no | no"
         ln -s ws "$T/to-ws"
         run hutch -d "$T/to-ws" pwd
-        [ "$output" = /workspace/ws ]
+        [ "$output" = "$T/ws" ]
 }
 
 @test "links in a destination never lead out of the box" {
@@ -245,7 +248,7 @@ more_setup() {
                 out=$(cd "$T/odd/$name" && hutch cat file) || differs "workspace $name: cd: $out"
                 [ "$out" = "in $name" ] || differs "workspace $name: $out"
                 out=$(hutch -d "$T/odd/$name" pwd)
-                [ "$out" = "/workspace/$name" ] || differs "-d $name: $out"
+                [ "$out" = "$T/odd/$name" ] || differs "-d $name: $out"
                 out=$(hutch --ro "$T/odd/$escaped" cat "$T/odd/$name/file")
                 [ "$out" = "in $name" ] || differs "--ro $name: $out"
                 out=$(hutch --ro "$D:/srv/$escaped" cat "/srv/$name/file")
@@ -290,11 +293,11 @@ more_setup() {
 }
 
 @test "a relative -d, and a current folder that is gone" {
-        prints "-d sub                  | pwd                     | /workspace/sub
--d .                                    | pwd                     | /workspace/ws
--d ..//ws/                              | pwd                     | /workspace/ws"
+        prints "-d sub                  | pwd                     | $T/ws/sub
+-d .                                    | pwd                     | $T/ws
+-d ..//ws/                              | pwd                     | $T/ws"
         mkdir gone && cd gone && rmdir ../gone
         run hutch true
-        told 125 "current folder"
+        told 125 "current directory: it no longer exists"
         agree
 }

@@ -19,7 +19,7 @@ teardown() { # a test that failed leaves no session behind
 
 first() { # first TEXT: a box that ran it
         hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"
-        BOX=$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")
+        BOX=$(sed -n 's/.*hutch: kept .* in box \([^ ]*\) .*/\1/p' "$T/said")
         [ -n "$BOX" ] || differs "no box was kept: $(cat "$T/said")"
 }
 in_box() { hutch run --box "$BOX" -c "$1" 2>"$T/said" || differs "[$1] ended with $?: $(cat "$T/said")"; }
@@ -122,7 +122,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         [ "$(hutch snapshot --list | wc -l)" -eq 3 ] || differs "$(hutch snapshot --list)"
         all_gone
         run hutch snapshot --list
-        [ "$output" = "there are no snapshots" ] || differs "$output"
+        [ "$output" = "no snapshots" ] || differs "$output"
         agree
 }
 
@@ -237,7 +237,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         mkdir "$T/extra" "$T/later"
         echo host >"$T/extra/f"
         hutch --workspace cow --cow "$T/extra:/mnt/extra" -c 'echo box >/mnt/extra/f; echo w >w' 2>"$T/said"
-        BOX=$(sed -n 's/.* kept in box \([^,]*\),.*/\1/p' "$T/said")
+        BOX=$(sed -n 's/.*hutch: kept .* in box \([^ ]*\) .*/\1/p' "$T/said")
         hutch snapshot two >/dev/null
         in_box 'cat /mnt/extra/f w; rm /mnt/extra/f w' >"$T/out"
         [ "$(cat "$T/out")" = $'box\nw' ] || differs "$(cat "$T/out")"
@@ -296,7 +296,7 @@ consistent() { # consistent FIRST SECOND WHAT: lines of both files
         # Restored in another box, and in the session itself.
         for round in 1 2; do
                 box=$(hutch restore "copy $round")
-                got=$(hutch run --box "$box" --same-path -c "$STILL" 2>/dev/null)
+                got=$(hutch run --box "$box" -c "$STILL" 2>/dev/null)
                 [ "$got" = "$before" ] || differs "restored: $(diff <(echo "$got") <(echo "$before"))"
                 consistent $(hutch run --box "$box" -c 'wc -l <busy/a-first; wc -l <busy/z-second' 2>/dev/null) "round $round"
                 hutch discard --box "$box"
@@ -393,13 +393,13 @@ while True:
 @test "--copy is for sessions, and not beside --stop" {
         first 'echo x >x'
         run hutch snapshot --copy
-        told 125 "--copy is for a session"
+        told 125 "--copy needs --session"
         run hutch fork --copy
-        told 125 "--copy is for a session"
+        told 125 "--copy needs --session"
         run hutch snapshot --session s --copy --stop
-        told 125 "without --stop"
+        told 125 "excludes --stop"
         run hutch restore --copy x
-        told 125 "takes no --copy"
+        told 125 "option '--copy' is not valid"
         all_gone
         agree
 }

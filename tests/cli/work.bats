@@ -23,7 +23,7 @@ load helper
 @test "python3: venv, and its absolute paths hold in the box" {
         need python3
         hutch /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || skip "needs python3-venv"
-        run hutch --same-path -c '/usr/bin/python3 -m venv --without-pip v && v/bin/python -c "import sys; print(sys.prefix)"'
+        run hutch -c '/usr/bin/python3 -m venv --without-pip v && v/bin/python -c "import sys; print(sys.prefix)"'
         [ "$status" -eq 0 ] && [ "$output" = "$T/ws/v" ]
         run hutch "$T/ws/v/bin/python" -c 'print(1)'
         [ "$output" = 1 ]

@@ -1,5 +1,5 @@
-/* A host program with a life of its own: threads, children, a waitpid(-1) loop, signal handlers, an odd cwd, umask and environment. The
- * library must leave all of it alone. */
+/* A host program with a life of its own: threads, children, a waitpid(-1) loop, signal handlers, an odd cwd, umask and
+ * environment. The library must leave all of it alone. */
 #include "tap.h"
 
 #include <fcntl.h>
@@ -83,7 +83,8 @@ static void children(void) {
         pthread_join(thread, NULL);
         sigaction(SIGCHLD, &before, NULL);
         ok(good == 20, "20 contexts beside a waitpid(-1) loop: %d runs are right", good);
-        ok(n_foreign == 0 && n_reaped == n_own, "the loop saw the host's %d children and none of hutch's (%d)", n_own, n_foreign);
+        ok(n_foreign == 0 && n_reaped == n_own, "the loop saw the host's %d children and none of hutch's (%d)", n_own,
+           n_foreign);
         ok(child_signals <= n_own, "SIGCHLD came for them only: %d signals, %d children", (int) child_signals, n_own);
         ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child is left behind");
 }
@@ -154,8 +155,9 @@ static bool subreaper_sees_nothing(void) {
         hutch_context_free(context);
         nap(300);
         good = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
-        if (!good)
-                puts("#   waitpid(-1) has a child that the host did not make");
+        if (!good && system("echo '#   waitpid(-1) has a child that the host did not make:'; ps -o pid,stat,comm,args "
+                            "--ppid $PPID | sed 's/^/#   /'") != 0)
+                puts("#   which cannot be shown");
         fflush(stdout);
         return good;
 }

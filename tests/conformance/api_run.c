@@ -161,7 +161,6 @@ static void refusals(hutch_context *context) {
                 {"ro", "/no/such/folder", "true", NULL, HUTCH_E_PATH_MISSING, "/no/such/folder"},
                 {"dir", "/no/such/folder", "true", NULL, HUTCH_OK, ""}, /* workspace none: never looked at */
                 {"isolation", "chroot", "true", NULL, HUTCH_E_BACKEND_UNKNOWN, "chroot"},
-                {"net", "allowlist", "true", NULL, HUTCH_E_GUARANTEE_UNAVAILABLE, "network"},
                 {"rw", "/", "true", NULL, HUTCH_E_POLICY_REFUSED, "/"},
                 {"rw", "~", "true", NULL, HUTCH_E_POLICY_REFUSED, "home"},
                 {NULL, NULL, "true", "relative", HUTCH_E_USAGE, "relative"},

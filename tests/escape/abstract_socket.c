@@ -13,7 +13,7 @@
  * also: /--net open --strict
  * also: without mount-api/--net open
  * also: without landlock/--net open --strict
- * also: /--net open --allow-nested --strict */
+ * also: /--net open --allow-nested --workspace rw --strict */
 #include "attack.h"
 #include <sys/un.h>
 

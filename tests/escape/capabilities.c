@@ -3,7 +3,8 @@
  * It must fail because every set is empty, the bounding set too, and securebits and no_new_privs are locked.
  *
  * control: userns
- * also: /--allow-nested --as root */
+ * landlock: an ordinary user keeps the bounding set, which no_new_privs makes void
+ * also: /--allow-nested --workspace rw --as root */
 #include "attack.h"
 #include <linux/capability.h>
 #include <linux/securebits.h>

@@ -6,8 +6,8 @@
  * setup: mkdir "$ws/jail" "$ws/jail/sub"
  * args: "$in/jail" "$secret"
  * control: userns
- * also: /--allow-nested
- * also: /--allow-nested --as root */
+ * also: /--allow-nested --workspace rw
+ * also: /--allow-nested --workspace rw --as root */
 #include "attack.h"
 
 int main(int argc, char **argv) {

@@ -8,9 +8,9 @@
  * options: --hide "$ws/hidden"
  * args: "$in"
  * control: userns
- * also: /--allow-nested
- * also: /--allow-nested --as root
- * also: without mount-api/--allow-nested */
+ * also: /--allow-nested --workspace ro
+ * also: /--allow-nested --workspace ro --as root
+ * also: without mount-api/--allow-nested --workspace ro */
 #include "attack.h"
 #include <sys/mount.h>
 

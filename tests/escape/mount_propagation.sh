@@ -8,9 +8,9 @@
 # args: "$in/folder"
 # control: userns
 # check: [ -e "$ws/folder/planted" ]
-# also: /--allow-nested
-# also: /--allow-nested --as root
-# also: without mount-api/--allow-nested
+# also: /--allow-nested --workspace rw
+# also: /--allow-nested --workspace rw --as root
+# also: without mount-api/--allow-nested --workspace rw
 folder=$1
 if [ -n "${HUTCH_CONTROL:-}" ]; then
         mount --make-rshared / || exit 77

@@ -3,7 +3,7 @@
  * It must fail because the filter looks at the protocol.
  *
  * also: /--net open
- * also: /--allow-nested */
+ * also: /--allow-nested --workspace rw */
 #include "attack.h"
 #include <linux/netlink.h>
 

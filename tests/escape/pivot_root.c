@@ -5,9 +5,9 @@
  *
  * args: "$secret"
  * control: userns
- * also: /--allow-nested
- * also: /--allow-nested --as root
- * also: without mount-api/--allow-nested */
+ * also: /--allow-nested --workspace rw
+ * also: /--allow-nested --workspace rw --as root
+ * also: without mount-api/--allow-nested --workspace rw */
 #include "attack.h"
 #include <sys/mount.h>
 

@@ -33,11 +33,9 @@ int main(void) {
         struct dirent *entry;
         DIR *proc = opendir("/proc");
 
-        if (!proc)
-                return UNTRIED;
         if (try_fds("1") || (hutch && try_fds(hutch)))
                 return ESCAPED;
-        while ((entry = readdir(proc)))
+        while (proc && (entry = readdir(proc)))
                 if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name) && try_fds(entry->d_name))
                         return ESCAPED;
         return STOPPED;

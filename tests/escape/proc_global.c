@@ -4,7 +4,7 @@
  * Uid 0 owns them, with or without capabilities. It must fail because a box of root's runs under an id that owns nothing.
  *
  * only: root
- * also: /--allow-nested --as root */
+ * also: /--allow-nested --workspace rw --as root */
 #include "attack.h"
 
 int main(void) {

@@ -28,11 +28,11 @@ int main(int argc, char **argv) {
         struct dirent *entry;
         DIR *proc = opendir("/proc");
 
-        if (argc < 3 || !proc)
+        if (argc < 3)
                 return UNTRIED;
         if (try_process(argv[2], argv[1]) || try_process(hutch ? hutch : "1", argv[1]) || try_process("1", argv[1]))
                 return ESCAPED;
-        while ((entry = readdir(proc)))
+        while (proc && (entry = readdir(proc)))
                 if (strspn(entry->d_name, "0123456789") == strlen(entry->d_name) || strcmp(entry->d_name, "self") == 0)
                         if (try_process(entry->d_name, argv[1]))
                                 return ESCAPED;

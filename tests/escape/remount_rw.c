@@ -8,9 +8,9 @@
  * args: "$host/ro"
  * control: userns
  * check: [ -e "$host/ro/planted" ]
- * also: /--allow-nested
- * also: /--allow-nested --as root
- * also: without mount-api/--allow-nested */
+ * also: /--allow-nested --workspace rw
+ * also: /--allow-nested --workspace rw --as root
+ * also: without mount-api/--allow-nested --workspace rw */
 #include "attack.h"
 #include <linux/mount.h>
 #include <sys/syscall.h>

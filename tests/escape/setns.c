@@ -5,7 +5,7 @@
  * outside of its own namespace. The control asks from a parent for its child's.
  *
  * args: "$victim"
- * also: /--allow-nested
+ * also: /--allow-nested --workspace rw
  * also: /--net open */
 #include "attack.h"
 #include <linux/nsfs.h>

@@ -3,7 +3,7 @@
  * Without capabilities uid 0 is still their owner. It must fail because the box runs under an id of the host that owns nothing.
  *
  * only: root
- * also: /--allow-nested --as root */
+ * also: /--allow-nested --workspace rw --as root */
 #include "attack.h"
 
 int main(void) {

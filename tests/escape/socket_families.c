@@ -5,7 +5,7 @@
  * filter. It must fail for every one of them, also with high bits in the family.
  *
  * also: /--net open
- * also: /--allow-nested */
+ * also: /--allow-nested --workspace rw */
 #include "attack.h"
 
 int main(void) {

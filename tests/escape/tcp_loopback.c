@@ -4,7 +4,7 @@
  *
  * args: "$tcp"
  * check: was_hit
- * also: /--allow-nested */
+ * also: /--allow-nested --workspace rw */
 #include "attack.h"
 #include <netdb.h>
 

@@ -1,4 +1,4 @@
-/* The pure parts of src/review, as tables: comparing lines, quoting, protected names, git's configuration. */
+/* The pure parts of src/review, as tables: comparing lines, quoting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,7 @@
 #include <stdio.h>
 
 #include "base/macro.h"
-#include "review/gitconfig.h"
 #include "review/lines.h"
-#include "review/protected.h"
 #include "review/quote.h"
 
 /* ---- lines ---- */
@@ -178,126 +176,11 @@ static void test_clean(void **state _unused_) {
         }
 }
 
-/* ---- protected names ---- */
-
-static void test_protected(void **state _unused_) {
-        static const struct {
-                const char *root, *path;
-                enum protected_as as;
-                bool want;
-        } rows[] = {
-                {"/w", ".git/hooks/pre-commit", PROTECTED_OTHER, true},
-                {"/w", ".git/hooks", PROTECTED_OTHER, true},
-                {"/w", ".git/hooks", PROTECTED_FOLDER, true},
-                {"/w", ".GIT/Hooks/pre-commit", PROTECTED_OTHER, true},
-                {"/w", ".git", PROTECTED_OTHER, true},
-                {"/w", ".git", PROTECTED_FOLDER, false},
-                {"/w", ".git/config", PROTECTED_OTHER, true},
-                {"/w", ".git/config", PROTECTED_FOLDER, false},
-                {"/w", "sub/deep/.git/config", PROTECTED_OTHER, true},
-                {"/w", ".git/index", PROTECTED_OTHER, false},
-                {"/w", ".git/objects/ab/cdef", PROTECTED_OTHER, false},
-                {"/w", ".git/HEAD", PROTECTED_OTHER, false},
-                {"/w", ".git/modules/a/config", PROTECTED_OTHER, true},
-                {"/w", ".git/modules/a/b/c/hooks/x", PROTECTED_OTHER, true},
-                {"/w", ".git/modules/a/modules/b/config", PROTECTED_OTHER, true},
-                {"/w", ".git/modules/config", PROTECTED_OTHER, true},
-                {"/w", ".git/worktrees/x/commondir", PROTECTED_OTHER, true},
-                {"/w", ".git/worktrees/x/y/commondir", PROTECTED_OTHER, false},
-                {"/w", ".git/info/attributes", PROTECTED_OTHER, true},
-                {"/w", ".git/info/exclude", PROTECTED_OTHER, false},
-                {"/w", ".gitignore", PROTECTED_OTHER, false},
-                {"/w", "a/.gitattributes", PROTECTED_OTHER, true},
-                {"/w", "hooks/pre-commit", PROTECTED_OTHER, false},
-                {"/w", "config", PROTECTED_OTHER, false},
-                {"/w", ".jail", PROTECTED_OTHER, true},
-                {"/w", "hutch.yaml", PROTECTED_OTHER, true},
-                {"/w", ".vscode/tasks.json", PROTECTED_OTHER, true},
-                {"/w", ".vscode", PROTECTED_FOLDER, true},
-                {"/w", "vscode/tasks.json", PROTECTED_OTHER, false},
-                {"/w", "x.code-workspace", PROTECTED_OTHER, true},
-                {"/w", ".code-workspace", PROTECTED_OTHER, true},
-                {"/w", ".bashrc", PROTECTED_OTHER, true},
-                {"/w", ".bashrc2", PROTECTED_OTHER, false},
-                {"/w", "src/main.c", PROTECTED_OTHER, false},
-                /* the folder under review lies in, or is, a protected one */
-                {"/w/.git", "hooks/x", PROTECTED_OTHER, true},
-                {"/w/.git", "index", PROTECTED_OTHER, false},
-                {"/w/.git/hooks", "x", PROTECTED_OTHER, true},
-                {"/w/.claude/worktrees/a", "x", PROTECTED_OTHER, false},
-                {"/w/.claude/worktrees/a", ".claude/x", PROTECTED_OTHER, true},
-                {"/w/.claude", "settings.json", PROTECTED_OTHER, true},
-                {"", "w/.envrc", PROTECTED_OTHER, true},
-                /* where links lead */
-                {"", "w/.git", PROTECTED_TARGET, true},
-                {"", "w/.git/modules", PROTECTED_TARGET, true},
-                {"", "w/.git/objects", PROTECTED_TARGET, false},
-                {"", "home/u/.config", PROTECTED_TARGET, true},
-                {"", "home/u/.ssh/authorized_keys", PROTECTED_TARGET, true},
-                {"", "usr/bin/python3", PROTECTED_TARGET, false},
-                {"/w/.claude/worktrees/a", "x", PROTECTED_TARGET, false},
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                char path[200];
-                const char *found;
-
-                snprintf(path, sizeof(path), "%s/%s", rows[i].root, rows[i].path);
-                found = protected_find(path, strlen(rows[i].root), rows[i].as);
-                if (!!found != rows[i].want)
-                        fail_msg("row %zu, %s: %s", i, path, found ? found : "not protected");
-        }
-}
-
-/* ---- git's configuration ---- */
-
-static void test_gitconfig(void **state _unused_) {
-        static const struct {
-                const char *text, *old, *want;
-        } rows[] = {
-                {"", NULL, NULL},
-                {"[core]\n\tbare = false\n", NULL, NULL},
-                {"[core]\n\tfsmonitor = /tmp/x\n", NULL, "core.fsmonitor"},
-                {"[CORE]\nFSMonitor=/tmp/x", NULL, "core.fsmonitor"},
-                {"[core] hooksPath = x\n", NULL, "core.hookspath"},
-                {"[core]\n\tsshCommand = a\n\tsshCommand = b\n", NULL, "core.sshcommand"},
-                {"[filter \"lfs\"]\n\tclean = x\n\tsmudge = y\n", NULL, "filter.lfs.clean, filter.lfs.smudge"},
-                {"[alias]\n\tst = status\n", NULL, "alias.st"},
-                {"[include]\n\tpath = ../x\n", NULL, "include.path"},
-                {"[includeIf \"gitdir:/x\"]\n\tpath = ../x\n", NULL, "includeif.gitdir:/x.path"},
-                {"[diff \"a.b\"]\n\ttextconv = x\n\tbinary = true\n", NULL, "diff.a.b.textconv"},
-                {"[diff]\n\ttool = x\n", NULL, NULL},
-                {"[remote \"o\"]\n\turl = https://example.org/x\n", NULL, NULL},
-                {"[remote \"o\"]\n\turl = ext::sh -c x\n", NULL, "remote.o.url"},
-                {"[remote \"o\"]\n\tuploadpack = x\n", NULL, "remote.o.uploadpack"},
-                {"# [core]\n; fsmonitor = x\n[user]\n\tname = [core] fsmonitor = x\n", NULL, NULL},
-                {"[user]\n\tname = a\\\n[core]\n\tfsmonitor = x\n", NULL, NULL},
-                {"[core]\n\tpager = less\n", "[core]\n\tpager = less\n", NULL},
-                {"[core]\n\tpager = evil\n", "[core]\n\tpager = less\n", "core.pager"},
-                {"[filter \"\x1b[2J\"]\n\tclean = x\n", NULL, "filter.\\x1b[2J.clean"},
-                {"[core]\n\tfsmonitor\n", NULL, "core.fsmonitor"},
-                {"[credential]\n\thelper = !x\n[credential \"https://h\"]\n\thelper = y", NULL,
-                 "credential.helper, credential.https://h.helper"},
-        };
-
-        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-                _cleanup_(freep) char *got = NULL;
-
-                assert_int_equal(gitconfig_find_programs(rows[i].text, strlen(rows[i].text), rows[i].old,
-                                                         rows[i].old ? strlen(rows[i].old) : 0, &got),
-                                 0);
-                if (!got != !rows[i].want || (got && !streq(got, rows[i].want)))
-                        fail_msg("row %zu: %s instead of %s", i, got ? got : "nothing",
-                                 rows[i].want ? rows[i].want : "nothing");
-        }
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lines_table),   cmocka_unit_test(test_lines_shortest),
                 cmocka_unit_test(test_lines_hostile), cmocka_unit_test(test_quote),
-                cmocka_unit_test(test_clean),         cmocka_unit_test(test_protected),
-                cmocka_unit_test(test_gitconfig),
+                cmocka_unit_test(test_clean),
         };
 
         return cmocka_run_group_tests_name("review", tests, NULL, NULL);

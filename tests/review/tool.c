@@ -11,6 +11,8 @@
  *
  * LAYER is the layer folder, its upper is LAYER/upper. */
 #include "review/review.h"
+#include "tree/merge.h"
+#include "tree/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,10 +67,10 @@ static void on_change(const struct change *c, enum apply_status status, const ch
         buf_done(&b);
 }
 
-static int show_diff(const struct review_pair *pair, struct hutch_error *err) {
+static int show_diff(const struct review_pair *pair, int layer, struct hutch_error *err) {
         struct change_list list = {0};
         struct buf b = {0};
-        int r = review_changes(pair, &list, err);
+        int r = review_changes(pair, layer, &list, err);
 
         for (size_t i = 0; r >= 0 && i < list.n; i++)
                 r = review_diff(pair, &list.items[i], &diff_options, &b, err);
@@ -116,7 +118,7 @@ int main(int argc, char **argv) {
         if (argc - i < 2)
                 return 2;
         if (streq(verb, "remove")) {
-                r = review_remove_tree(open_folder(AT_FDCWD, argv[i]), argv[i + 1], &err);
+                r = tree_remove(open_folder(AT_FDCWD, argv[i]), argv[i + 1]);
                 return r < 0 ? fail(&err) : 0;
         }
         if (streq(verb, "merge")) {
@@ -124,7 +126,7 @@ int main(int argc, char **argv) {
 
                 for (int arg = i + 2; arg < argc && n < 128; arg++)
                         uppers[n++] = open_folder(AT_FDCWD, argv[arg]);
-                r = review_merge(uppers, (size_t) n, folder, argv[i + 1], &err);
+                r = tree_merge(uppers, (size_t) n, folder, argv[i + 1], &err);
                 return r < 0 ? fail(&err) : 0;
         }
         if (!realpath(argv[i], resolved))
@@ -138,13 +140,13 @@ int main(int argc, char **argv) {
         if (streq(verb, "changes")) {
                 struct change_list list = {0};
 
-                r = review_changes(&pair, &list, &err);
+                r = review_changes(&pair, layer, &list, &err);
                 show_changes(&list);
                 change_list_done(&list);
         } else if (streq(verb, "diff"))
-                r = show_diff(&pair, &err);
+                r = show_diff(&pair, layer, &err);
         else if (streq(verb, "record"))
-                r = review_record_base(&pair, layer, &err);
+                r = review_record_base(&pair, layer, NULL, &err);
         else if (streq(verb, "discard"))
                 r = review_discard(&pair, layer, paths, &err);
         else if (streq(verb, "apply")) {
@@ -152,7 +154,7 @@ int main(int argc, char **argv) {
                 size_t n;
 
                 apply_options.on_change = on_change;
-                r = seen < SIZE_MAX ? review_changes(&pair, &shown, &err) : 0;
+                r = seen < SIZE_MAX ? review_changes(&pair, layer, &shown, &err) : 0;
                 n = shown.n;
                 if (shown.n > seen)
                         shown.n = seen;

@@ -141,7 +141,7 @@ static const struct scene scenes[] = {
         {"a job that ends while a builtin runs",
          {{"sleep 0.1 & sleep 0.05 & true", "", NULL, 0},
           {"echo a", "a\n", "", 0},
-          {"sleep 0.3", "", "", 0},
+          {"sleep 0.3", "", NULL, 0},
           {"echo b", "b\n", "", 0},
           {"cd /no/such/folder", "", NULL, 1},
           {"true", "", "", 0}}},

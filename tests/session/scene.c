@@ -69,9 +69,12 @@ bool in_step(hutch_box *box) {
 }
 
 const char *notice_of(const hutch_result *r) {
-        for (const char *const *n = r->notices; n && *n; n++)
-                if (strstr(*n, "the shell") || strstr(*n, "background jobs"))
-                        return *n;
+        static const char *const codes[] = {"shell_restarted", "box_restarted", "late_output"};
+
+        for (const hutch_event *const *n = r->notices; n && *n; n++)
+                for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+                        if (!strcmp((*n)->code, codes[i]))
+                                return (*n)->text;
         return "";
 }
 

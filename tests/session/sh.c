@@ -18,27 +18,20 @@ static const struct scene scenes[] = {
          {{"sleep 1000 & echo on", "on\n", NULL, 0}, {"kill $!; wait $! 2>/dev/null; echo $?", "143\n", NULL, 0}}},
         {"a subshell leaks nothing",
          {{"(cd /usr; X=1; umask 077)", "", "", 0}, {"pwd; echo ${X-none}; umask", "/workspace\nnone\n0022\n", "", 0}}},
-        {"exit keeps the state",
-         {{"cd /usr; V=\"it's a\nlong one\"; export E=e; alias hi='echo hi'; umask 027; set -- p 'q r' ''; set -f; "
-           "exit 7",
-           "", "", 7},
+        {"exit ends the shell, which comes back with the state of the run before",
+         {{"cd /usr; V=\"it's a\nlong one\"; export E=e; alias hi='echo hi'; umask 027; set -- p 'q r' ''; set -f", "",
+           "", 0},
+          {"exit 7", "", "", 7, AGAIN},
           {"pwd; echo \"$V\"; env | grep ^E; hi; umask; echo $# $2; echo *",
            "/usr\nit's a\nlong one\nE=e\nhi\n0027\n3 q r\n*\n", "", 0}}},
         {"exit in a function, a loop, without a number",
-         {{"f() { exit 3; }; f; echo no", "", "", 3},
-          {"while :; do exit 4; done", "", "", 4},
-          {"false; exit", "", "", 1}}},
-        {"traps over exit",
-         {{"trap 'echo usr1' USR1; exit 2", "", "", 2}, {"kill -USR1 $$; echo on", "usr1\non\n", "", 0}}},
+         {{"f() { exit 3; }; f; echo no", "", "", 3, AGAIN},
+          {"while :; do exit 4; done", "", "", 4, AGAIN},
+          {"false; exit", "", "", 1, AGAIN}}},
         {"an EXIT trap of its own",
          {{"X=1", "", "", 0},
           {"trap 'echo bye >f' EXIT; exit 3", "", "", 3, "*"},
           {"echo $X; cat f", "1\nbye\n", "", 0, "*"}}},
-        {"set -e",
-         {{"set -e; D=d; false; echo no", "", "", 1},
-          {"echo $D", "d\n", "", 0},
-          {"(exit 6); echo no", "", "", 6},
-          {"set +e; false; echo on", "on\n", "", 0}}},
         {"set -u and ${x:?}",
          {{"set -u; D=d", "", "", 0},
           {"echo $undefined; echo no", "", NULL, 2},
@@ -65,7 +58,8 @@ static const struct scene scenes[] = {
           {"echo $H", "h\n", "", 0},
           {"H=lost; kill -9 $$", "", "", 137, AGAIN},
           {"echo $H", "h\n", "", 0}}},
-        {"the shell interrupts itself", {{"M=m; kill -INT $$; echo no", NULL, NULL, ANY}, {"echo $M", "m\n", "", 0}}},
+        {"the shell interrupts itself",
+         {{"M=m; kill -INT $$; echo no", NULL, NULL, ANY, "*"}, {"echo on", "on\n", "", 0, "*"}}},
         {"here-documents and several lines",
          {{"cat <<X\na $((1+1))\nX\nif true\nthen echo yes\nfi", "a 2\nyes\n", "", 0},
           {"cat <<X\nopen", NULL, NULL, ANY}}},
@@ -83,7 +77,7 @@ static const struct scene scenes[] = {
          {{"exec >f 2>&1; echo to the file", "", "", 0}, {"cat f", "to the file\n", "", 0}}},
 };
 
-/* Functions are gone when the shell is: that is documented, and not silently something else. */
+/* Functions are gone when the shell is, as the manual says. */
 static void over_a_restart(hutch_context *context, const char *shell) {
         hutch_box *box = open_session(context, shell);
         hutch_result *r;
@@ -96,7 +90,7 @@ static void over_a_restart(hutch_context *context, const char *shell) {
         usleep(1000000);
         r = run_text(box, "echo $V");
         ok(!strcmp(r->output[1], "v\n") && strstr(notice_of(r), "the shell was ended"),
-           "one that ended between two runs is told of: '%s'", notice_of(r));
+           "one that ended between two runs is reported: '%s'", notice_of(r));
         hutch_result_free(r);
         hutch_box_close(box);
 }
@@ -145,56 +139,18 @@ static void stops(hutch_context *context, const char *shell) {
         };
         hutch_box *box = open_session(context, shell);
 
-        hutch_result_free(run_text(box, "cd /usr; V=v; f() { echo f; }; sleep 7777 &"));
+        hutch_result_free(run_text(box, "cd /usr; V=v"));
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                hutch_result *r = run_for(box, rows[i].text, 300), *after = run_text(box, "f; pwd; echo $V");
+                hutch_result *r = run_for(box, rows[i].text, 300), *after = run_text(box, "pwd; echo $V");
 
-                if (!ok(r->kill_reason == HUTCH_KILLED_TIMEOUT && r->exit_code == 124 && !notice_of(r)[0] &&
-                                !strcmp(after->output[1], "f\n/usr\nv\n") && in_step(box),
-                        "a timeout ends %s, and not the shell", rows[i].what))
-                        printf("#   exit %d, reason %d, notice '%s', then '%s'\n", r->exit_code, r->kill_reason,
-                               notice_of(r), after->output[1]);
+                if (!ok(r->kill_reason == HUTCH_KILLED_TIMEOUT && r->exit_code == 124 && strstr(notice_of(r), AGAIN) &&
+                                r->duration_ms < 2000 && !strcmp(after->output[1], "/usr\nv\n") && in_step(box),
+                        "a timeout ends %s and the shell, which comes back and says so", rows[i].what))
+                        printf("#   exit %d, reason %d, %f ms, notice '%s', then '%s'\n", r->exit_code, r->kill_reason,
+                               r->duration_ms, notice_of(r), after->output[1]);
                 hutch_result_free(r);
                 hutch_result_free(after);
         }
-        says(box, "kill -0 $(pgrep -f 'sleep 7777') && echo alive", "alive\n", "the job in the background lives on");
-        hutch_box_close(box);
-}
-
-/* Texts that end at any moment around their deadline, or never: whoever is met there keeps its functions, and what
- * follows is not met. Of the endless ones each hundredth was the end of a busybox that was interrupted where it stood.
- */
-static void cut(hutch_context *context, const char *shell) {
-        static const char *const texts[] = {
-                "while :; do :; done",
-                "i=0; while [ $i -lt $n ]; do i=$((i+1)); done",
-                "i=0; while [ $i -lt $n ]; do i=$((i+50)); /bin/true; done",
-                "i=0; while [ $i -lt $n ]; do i=$((i+50)); x=$(echo a); done",
-        };
-        hutch_box *box = open_session(context, shell);
-        unsigned cut = 0, wrong = 0, random = 1;
-
-        hutch_result_free(run_text(box, "f() { echo f $1; }"));
-        for (unsigned i = 0; i < 200; i++) {
-                char text[128], token[32];
-                hutch_result *r, *after;
-
-                random = random * 1103515245 + 12345;
-                snprintf(text, sizeof(text), "n=%u; %s", 500 + random / 65536 % 8000, texts[i % 4]);
-                r = run_for(box, text, 1 + random / 16 % 20);
-                snprintf(text, sizeof(text), "f %u", i);
-                snprintf(token, sizeof(token), "f %u\n", i);
-                after = run_text(box, text);
-                cut += r->killed;
-                if (notice_of(r)[0] || after->exit_code != 0 || strcmp(after->output[1], token)) {
-                        wrong++;
-                        printf("#   %u: notice '%s', then %d, '%s' and '%s'\n", i, notice_of(r), after->exit_code,
-                               after->output[1], after->output[2]);
-                }
-                hutch_result_free(r);
-                hutch_result_free(after);
-        }
-        ok(cut >= 50 && wrong == 0, "%u of 200 texts are cut off, and not the shell (%u wrong)", cut, wrong);
         hutch_box_close(box);
 }
 
@@ -205,7 +161,6 @@ static void all(hutch_context *context, const char *shell) {
         idles(context, shell);
         with_variables(context, shell);
         stops(context, shell);
-        cut(context, shell);
 }
 
 int main(void) {

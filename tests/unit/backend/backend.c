@@ -1,7 +1,12 @@
 /* Choosing a backend, and what each offers. */
 #include "backend/backend.h"
 
+#include <errno.h>
+
+#include "base/strv.h"
 #include "unit.h"
+
+#define KNOWN "auto, namespace, landlock, none"
 
 static const struct choose_row {
         const char *name, *backend;
@@ -21,11 +26,9 @@ static const struct choose_row {
          "user namespaces cannot be used here (making a user namespace: nobody may): `hutch doctor` tells how to get "
          "them"},
         {"a misspelled one", "namespaces", YES, NULL, HUTCH_E_BACKEND_UNKNOWN,
-         "unknown backend 'namespaces': there are auto, namespace and none; did you mean 'namespace'?"},
-        {"an unknown one", "qemu", YES, NULL, HUTCH_E_BACKEND_UNKNOWN,
-         "unknown backend 'qemu': there are auto, namespace and none"},
-        {"an empty one", "", YES, NULL, HUTCH_E_BACKEND_UNKNOWN,
-         "unknown backend '': there are auto, namespace and none"},
+         "unknown backend 'namespaces' (known: " KNOWN "); did you mean 'namespace'?"},
+        {"an unknown one", "qemu", YES, NULL, HUTCH_E_BACKEND_UNKNOWN, "unknown backend 'qemu' (known: " KNOWN ")"},
+        {"an empty one", "", YES, NULL, HUTCH_E_BACKEND_UNKNOWN, "unknown backend '' (known: " KNOWN ")"},
 };
 
 static void test_choose(void **state) {
@@ -34,7 +37,7 @@ static void test_choose(void **state) {
                                    .namespaces_reason = "making a user namespace: nobody may"};
         const struct backend *got = NULL;
         struct hutch_error err = {0};
-        int r = backend_choose(row->backend, &facts, &got, &err);
+        int r = backend_choose(backend_rows, row->backend, &facts, &got, &err);
 
         assert_int_equal(r < 0, !row->want);
         unit_same("the backend", got ? got->name : NULL, row->want);
@@ -42,6 +45,48 @@ static void test_choose(void **state) {
                 return;
         unit_same("the message", err.message, row->message);
         unit_same("the code", hutch_code_name(err.code), hutch_code_name(row->code));
+}
+
+/* A row that no other file knows: what a new backend costs is its own file. */
+static int fake_check(const struct host_facts *facts, struct hutch_error *err) {
+        if (facts->landlock_abi == 0)
+                return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS, "the fake needs Landlock");
+        return 0;
+}
+
+static int fake_compile(const struct plan *plan _unused_, const struct init_place *place _unused_,
+                        struct launch_spec *ret, struct hutch_error *err _unused_) {
+        *ret = (struct launch_spec){0};
+        return strv_push(&ret->argv, "/bin/fake");
+}
+
+static void test_fake(void **state _unused_) {
+        const struct backend fake = {.name = "fake",
+                                     .alias = "imitation",
+                                     .automatic = true,
+                                     .traits = TRAIT_FILTER,
+                                     .check = fake_check,
+                                     .compile = fake_compile};
+        const struct backend *const table[] = {&backend_namespace, &fake, &backend_none, NULL};
+        struct host_facts facts = {.namespaces = NO, .namespaces_reason = "no", .landlock_abi = 3};
+        _cleanup_(launch_spec_done) struct launch_spec spec = {0};
+        const struct backend *got = NULL;
+        struct hutch_error err = {0};
+
+        assert_int_equal(backend_choose(table, "auto", &facts, &got, &err), 0);
+        assert_ptr_equal(got, &fake);
+        assert_int_equal(got->compile(NULL, NULL, &spec, &err), 0);
+        unit_same("its program", spec.argv[0], "/bin/fake");
+        assert_int_equal(backend_choose(table, "imitation", &facts, &got, &err), 0);
+        assert_ptr_equal(got, &fake);
+        facts.namespaces = YES;
+        assert_int_equal(backend_choose(table, "restricted", &facts, &got, &err), 0);
+        assert_ptr_equal(got, &backend_namespace);
+        /* None is available: the first row's reason is the one reported. */
+        facts = (struct host_facts){.namespaces = NO, .namespaces_reason = "no"};
+        assert_true(backend_choose(table, "auto", &facts, &got, &err) < 0);
+        assert_non_null(strstr(err.message, "user namespaces"));
+        assert_int_equal(err.code, HUTCH_E_BACKEND_UNAVAILABLE);
 }
 
 /* What is not offered in full says what is missing. */
@@ -53,9 +98,13 @@ static void test_lack(void **state _unused_) {
                         for (int abi = 0; abi <= 7; abi++)
                                 for (int nested = 0, attached = 0; nested < 2;
                                      attached = !attached, nested += !attached) {
-                                        struct hutch_policy policy = {.network = (enum hutch_network) network,
-                                                                      .allow_nested = nested,
-                                                                      .workspace = attached};
+                                        char set[] = "test";
+                                        struct hutch_policy policy = {
+                                                .values[KEY_NETWORK] = {.origin = set, .number = (uint64_t) network},
+                                                .values[KEY_ALLOW_NESTED] = {.origin = set,
+                                                                             .number = (uint64_t) nested},
+                                                .values[KEY_WORKSPACE_MODE] = {.origin = set,
+                                                                               .number = (uint64_t) attached}};
                                         struct host_facts facts = {.landlock_abi = abi};
                                         struct offers offers;
 
@@ -66,12 +115,13 @@ static void test_lack(void **state _unused_) {
                                                 unit_check(offers.have[g] == STRENGTH_FULL ||
                                                                    (offers.lack[g] && offers.lack[g][0]),
                                                            "%s does not say why it lacks %s", backends[b]->name,
-                                                           guarantee_name((enum hutch_guarantee) g));
-                                                unit_check(backends[b]->isolated || offers.have[g] == STRENGTH_NONE,
-                                                           "none offers %s", guarantee_name((enum hutch_guarantee) g));
+                                                           hutch_guarantee_name((enum hutch_guarantee) g));
+                                                unit_check(backends[b]->traits || offers.have[g] == STRENGTH_NONE,
+                                                           "none offers %s",
+                                                           hutch_guarantee_name((enum hutch_guarantee) g));
                                         }
                                         assert_int_equal(offers.have[HUTCH_G_IPC] == STRENGTH_FULL,
-                                                         backends[b]->isolated && !attached &&
+                                                         backends[b]->traits && !attached &&
                                                                  (network != HUTCH_NET_OPEN || (abi >= 6 && !nested)));
                                 }
 }
@@ -79,16 +129,26 @@ static void test_lack(void **state _unused_) {
 /* Layers on disk are watched, those in memory have walls. */
 static void test_disk(void **state _unused_) {
         struct path_rule cow = {.access = HUTCH_COW};
+        char set[] = "test";
         const struct {
                 const char *name;
                 struct hutch_policy policy;
                 enum strength want;
         } disk[] = {
-                {"a read-write workspace", {.workspace = HUTCH_WORKSPACE_RW}, STRENGTH_FULL},
-                {"a copy-on-write workspace", {.workspace = HUTCH_WORKSPACE_COW}, STRENGTH_PARTIAL},
-                {"… in memory", {.workspace = HUTCH_WORKSPACE_COW, .ephemeral = true}, STRENGTH_FULL},
+                {"a read-write workspace",
+                 {.values[KEY_WORKSPACE_MODE] = {.origin = set, .number = HUTCH_WORKSPACE_RW}},
+                 STRENGTH_FULL},
+                {"a copy-on-write workspace",
+                 {.values[KEY_WORKSPACE_MODE] = {.origin = set, .number = HUTCH_WORKSPACE_COW}},
+                 STRENGTH_PARTIAL},
+                {"… in memory",
+                 {.values[KEY_WORKSPACE_MODE] = {.origin = set, .number = HUTCH_WORKSPACE_COW},
+                  .values[KEY_EPHEMERAL] = {.origin = set, .number = true}},
+                 STRENGTH_FULL},
                 {"a copy-on-write path", {.paths = &cow, .n_paths = 1}, STRENGTH_PARTIAL},
-                {"… in memory", {.paths = &cow, .n_paths = 1, .ephemeral = true}, STRENGTH_FULL},
+                {"… in memory",
+                 {.paths = &cow, .n_paths = 1, .values[KEY_EPHEMERAL] = {.origin = set, .number = true}},
+                 STRENGTH_FULL},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(disk); i++) {
@@ -102,6 +162,7 @@ static void test_disk(void **state _unused_) {
 
 int main(void) {
         unit_add_rows(rows, test_choose);
+        unit_add("a row of a table of its own", test_fake, NULL);
         unit_add("what is lacking is said", test_lack, NULL);
         unit_add("disk: a watch or a wall", test_disk, NULL);
         return unit_run("backend/backend");

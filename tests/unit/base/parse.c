@@ -51,7 +51,7 @@ static const struct parse_row {
         {"16777215.99T", parse_size, 0, (16777215ull << 40) + 1088516511498ull},
         {"18446744073709551615.5K", parse_size, -ERANGE, 0},
         {"1k", parse_size, -EINVAL, 0},
-        {"1KB", parse_size, -EINVAL, 0},
+        {"1KB", parse_size, 0, 1024},
         {"1 M", parse_size, -EINVAL, 0},
         {"1.M", parse_size, -EINVAL, 0},
         {".5M", parse_size, -EINVAL, 0},

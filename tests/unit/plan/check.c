@@ -106,12 +106,20 @@ static const struct check_row {
          "--hide /home/ann/src/app/data: refused, a link in the workspace leads out of it to /data: name that path "
          "itself if it is "
          "meant"},
-        {{"path: a link that stays in the workspace", {"ro=inner"}}, HUTCH_OK, NULL},
+        {{"path: a link in a writable workspace", {"ro=inner"}},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "cannot enforce --ro /home/ann/src/app/inner: it is a symbolic link in a writable directory, and the box can "
+         "replace it; name its target (--allow-degraded runs without)"},
+        {{"path: a link in a read-only workspace", {"workspace=ro", "ro=inner"}}, HUTCH_OK, NULL},
+        {{"path: hidden in a writable workspace, nested", {"allow-nested", "hide=inner"}},
+         HUTCH_E_GUARANTEE_UNAVAILABLE,
+         "cannot enforce --hide /home/ann/src/app/inner: with --allow-nested a box can undo it inside a writable "
+         "directory (--allow-degraded runs without)"},
         {{"path: a link elsewhere", {"ro=/bin"}}, HUTCH_OK, NULL},
         {{"path: a file of two names, hidden", {"hide=twice"}},
          HUTCH_E_GUARANTEE_UNAVAILABLE,
-         "--hide /home/ann/src/app/twice: it has 2 names (hard links) and would be hidden under this one only "
-         "(--allow-degraded accepts that)"},
+         "cannot enforce --hide /home/ann/src/app/twice: the file has other names (hard links), under which it stays "
+         "visible (--allow-degraded runs without)"},
         {{"path: a file of two names, hidden as well as can be", {"hide=twice", "allow-degraded"}}, HUTCH_OK, NULL},
         {{"path: a file of two names, read-only", {"ro=twice"}}, HUTCH_OK, NULL},
         {{"path: missing", {"ro=/nowhere"}}, HUTCH_E_PATH_MISSING, "--ro /nowhere: does not exist"},

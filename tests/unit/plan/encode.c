@@ -51,17 +51,17 @@ static void test_round(void **state) {
 /* Frozen layers go where the overlay is made, and to no other place that shows it. */
 static void test_below(void **state _unused_) {
         const struct fixture f = {"", {"workspace=cow", "cow=/data"}};
-        _cleanup_(plan_freep) struct plan *plan = NULL, *back = NULL;
+        static char *old[] = {(char *) "/layers/old/0", NULL},
+                    *both[] = {(char *) "/layers/new/1", (char *) "/layers/old/1", NULL}, **below[] = {old, both};
+        _cleanup_(plan_freep) struct plan *plan = NULL, *back = NULL, *draft = NULL;
         _cleanup_(buf_done) struct buf b = {0};
         _cleanup_(freep) char *words = NULL, *json = NULL;
         size_t overlays = 0, seen = 0;
 
-        assert_int_equal(fixture_plan(&f, &plan, NULL), 0);
-        assert_int_equal(plan->n_layers, 2);
-        assert_int_equal(plan_n_below(plan, NULL), 0);
-        assert_int_equal(plan_add_below(plan, 1, "/layers/new/1"), 0);
-        assert_int_equal(plan_add_below(plan, 1, "/layers/old/1"), 0);
-        assert_int_equal(plan_add_below(plan, 0, "/layers/old/0"), 0);
+        assert_int_equal(fixture_plan(&f, &draft, NULL), 0);
+        assert_int_equal(draft->n_layers, 2);
+        assert_int_equal(plan_with_layers(draft, &(struct plan_layers){.n = 2, .below = below}, &plan), 0);
+        assert_int_equal(plan_n_below(draft, NULL), 0); /* a plan is not changed */
         assert_int_equal(plan_n_below(plan, NULL), 3);
         assert_int_equal(plan_encode(plan, &b), 0);
         assert_int_equal(decode_copy(b.data, b.len, &back), 0);

@@ -203,8 +203,8 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
                                 : add_system(s, merged, ARRAY_SIZE(merged));
         if (r >= 0)
                 r = add_caller(s, f);
-        if (r >= 0 && p->workspace != HUTCH_WORKSPACE_NONE)
-                r = look_at(p->workspace_dir ? p->workspace_dir : p->base_dir, &s->workspace);
+        if (r >= 0 && policy_workspace(p) != HUTCH_WORKSPACE_NONE)
+                r = look_at(policy_dir(p), &s->workspace);
         if (r >= 0 && f->mounts[0])
                 r = add_mounts(&s->workspace, f->mounts, f->beside);
         if (r >= 0 && f->parts) {
@@ -223,9 +223,9 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
         s->has_passwd = s->has_group = s->has_hosts = s->has_hostname = !f->no_etc;
         s->memory = 8ULL << 30;
         s->npmrc = "/etc/npmrc";
-        if (p->limits[HUTCH_LIMIT_CPU_PERCENT].set)
+        if (policy_number(p, KEY_CPU) > 0)
                 s->cpuinfo = strdup("processor\t: 0\n\n");
-        if (p->cow_system) {
+        if (policy_number(p, KEY_COW_SYSTEM)) {
                 s->skeleton = f->no_cache ? NULL : strdup("/home/ann/.cache/hutch/skeleton/0123456789abcdef");
                 s->system_passwd = strdup("root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n");
                 s->system_group = strdup("root:x:0:\nadm:x:4:\n");
@@ -258,8 +258,8 @@ static int make_policy(const struct fixture *f, struct hutch_policy **ret, struc
 
                 r = name ? policy_set_option(p, name, equals ? equals + 1 : NULL, err) : -ENOMEM;
         }
-        if (f->try_system)
-                p->cow_system = COW_SYSTEM_TRY;
+        if (r >= 0 && f->try_system)
+                r = policy_set_number(p, KEY_COW_SYSTEM, COW_SYSTEM_TRY, "test", err);
         if (r >= 0)
                 r = policy_validate(p, err);
         if (r < 0)
@@ -296,7 +296,7 @@ int fixture_make(const struct fixture *f, struct made *ret, struct hutch_error *
                 .cgroups = {f->no_cgroups ? CGROUP_NONE : CGROUP_V2, !f->no_cgroups, !f->no_cgroups, !f->no_cgroups,
                             false},
         };
-        r = backend_choose(ret->policy->isolation, &ret->facts, &backend, err);
+        r = backend_choose(backend_rows, policy_text(ret->policy, KEY_ISOLATION), &ret->facts, &backend, err);
         if (r < 0)
                 return r;
         backend->offer(ret->policy, &ret->facts, &ret->offers);
@@ -317,7 +317,7 @@ int fixture_make(const struct fixture *f, struct made *ret, struct hutch_error *
                 .facts = &ret->facts,
                 .offers = &ret->offers,
                 .backend = backend->name,
-                .isolated = backend->isolated,
+                .traits = backend->traits,
                 .session = f->session,
                 .shell = f->shell,
         };
@@ -439,8 +439,8 @@ const struct fixture golden_cases[] = {
         {"workspace-by-link", {"dir=/home/ann/app-link"}},
         {"workspace-that-is-its-box-path", {"dir=/workspace/app"}},
         {"workspace-in-tmp", {"dir=/tmp/job"}},
-        {"same-path", {"same-path"}},
-        {"same-path-as-user", {"same-path", "as=user"}},
+        {"at-workspace", {"at=workspace"}},
+        {"at-workspace-as-user", {"at=workspace", "as=user"}},
         {"ro-inside-workspace", {"ro=vendor"}},
         {"ro-inside-workspace-as-user", {"ro=vendor", "as=user"}},
         {"rw-inside-ro-inside-workspace", {"ro=vendor", "rw=vendor/mine"}},
@@ -450,7 +450,7 @@ const struct fixture golden_cases[] = {
         {"dest", {"ro=/data:/mnt/d", "rw=/home/ann/file:/mnt/f"}},
         {"dest-then-inside", {"ro=/data:/mnt/d", "rw=/data/out"}},
         {"dest-over-system", {"ro=/data:/usr/share/doc"}},
-        {"link-within-workspace", {"ro=inner"}},
+        {"link-within-workspace", {"workspace=ro", "ro=inner"}},
         {"ro-deep-inside-workspace", {"ro=vendor/mine"}},
         {"ro-deep-inside-workspace-as-user", {"ro=vendor/mine/key", "as=user"}},
         {"hide-deep-inside-workspace", {"hide=vendor/mine/key"}},
@@ -498,7 +498,7 @@ const struct fixture golden_cases[] = {
         {"session-with-shell", {"workspace=none", "as=user"}, .session = true, .shell = "/opt/bin/bash"},
         {"all-limits", {"memory=1M", "cpu=50%", "cpu-time=10s", "pids=5", "disk=1G"}},
         {"limits-of-a-group-for-pids", {"pids=5"}},
-        {"limits-without-groups", {"cpu-time=10s", "pids=5", "disk=1G"}, .no_cgroups = true},
+        {"limits-without-groups", {"cpu-time=10s", "pids=5", "disk=1G", "allow-degraded"}, .no_cgroups = true},
         {"limits-degraded", {"memory=1M", "cpu=50%", "pids=5", "disk=1G", "allow-degraded"}, .no_cgroups = true},
         {"isolation-none", {"isolation=none"}},
         {"isolation-none-no-workspace", {"isolation=none", "workspace=none"}},

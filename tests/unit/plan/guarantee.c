@@ -53,10 +53,10 @@ static void test_names(void **state _unused_) {
 
         assert_int_equal(ARRAY_SIZE(names), HUTCH_G_COUNT);
         for (int g = 0; g < HUTCH_G_COUNT; g++)
-                unit_same("the guarantee", guarantee_name((enum hutch_guarantee) g), names[g]);
-        unit_same("not requested", enforcement_name(N), "not_requested");
-        unit_same("enforced", enforcement_name(E), "enforced");
-        unit_same("degraded", enforcement_name(D), "degraded");
+                unit_same("the guarantee", hutch_guarantee_name((enum hutch_guarantee) g), names[g]);
+        unit_same("not requested", hutch_enforcement_name(N), "not_requested");
+        unit_same("enforced", hutch_enforcement_name(E), "enforced");
+        unit_same("degraded", hutch_enforcement_name(D), "degraded");
 }
 
 int main(void) {

@@ -76,11 +76,13 @@ static const struct value_row {
         uid_t uid, host_uid;
         bool landlock, own_network, nested, map_by_parent;
 } value_rows[] = {
-        {{"run"}, "/workspace/app", "make", "ann", 1000, 1000, true, true, false, false},
+        {{"run"}, "/home/ann/src/app", "make", "ann", 1000, 1000, true, true, false, false},
         {{"as user", {"as=user"}}, "/workspace", "make", "user", 1000, 1000, true, true, false, false},
-        {{"as root", {"as=root"}}, "/workspace/app", "make", "root", 0, 1000, true, true, false, false},
-        {{"same path", {"same-path"}}, "/home/ann/src/app", "make", "ann", 1000, 1000, true, true, false, false},
-        {{"same path as user", {"same-path", "as=user"}},
+        {{"as root", {"as=root"}}, "/home/ann/src/app", "make", "root", 0, 1000, true, true, false, false},
+        {{"cd", {"cd=sub"}}, "/home/ann/src/app/sub", "make", "ann", 1000, 1000, true, true, false, false},
+        {{"cd, absolute", {"cd=/usr"}}, "/usr", "make", "ann", 1000, 1000, true, true, false, false},
+        {{"at workspace", {"at=workspace"}}, "/workspace/app", "make", "ann", 1000, 1000, true, true, false, false},
+        {{"at workspace as user", {"at=workspace", "as=user"}},
          "/workspace",
          "make",
          "user",
@@ -91,16 +93,7 @@ static const struct value_row {
          false,
          false},
         {{"no workspace", {"workspace=none"}}, "/workspace", "make", "ann", 1000, 1000, true, true, false, false},
-        {{"root", .root = true, .dir = "/data"},
-         "/workspace/data",
-         "make",
-         "root",
-         0,
-         0x7fff0000,
-         true,
-         true,
-         false,
-         true},
+        {{"root", .root = true, .dir = "/data"}, "/data", "make", "root", 0, 0x7fff0000, true, true, false, true},
         {{"root as user", {"as=user"}, .root = true, .dir = "/data"},
          "/workspace",
          "make",
@@ -121,13 +114,13 @@ static const struct value_row {
          false,
          false,
          false},
-        {{"nested", {"allow-nested"}}, "/workspace/app", "make", "ann", 1000, 1000, false, true, true, false},
-        {{"Landlock 1", .landlock = 1}, "/workspace/app", "make", "ann", 1000, 1000, false, true, false, false},
-        {{"Landlock 2", .landlock = 2}, "/workspace/app", "make", "ann", 1000, 1000, true, true, false, false},
-        {{"open", {"net=open"}}, "/workspace/app", "make", "ann", 1000, 1000, true, false, false, false},
-        {{"shell text", .command = "x"}, "/workspace/app", "/bin/bash", "ann", 1000, 1000, true, true, false, false},
+        {{"nested", {"allow-nested"}}, "/home/ann/src/app", "make", "ann", 1000, 1000, false, true, true, false},
+        {{"Landlock 1", .landlock = 1}, "/home/ann/src/app", "make", "ann", 1000, 1000, false, true, false, false},
+        {{"Landlock 2", .landlock = 2}, "/home/ann/src/app", "make", "ann", 1000, 1000, true, true, false, false},
+        {{"open", {"net=open"}}, "/home/ann/src/app", "make", "ann", 1000, 1000, true, false, false, false},
+        {{"shell text", .command = "x"}, "/home/ann/src/app", "/bin/bash", "ann", 1000, 1000, true, true, false, false},
         {{"shell text without bash", .command = "x", .no_bash = true},
-         "/workspace/app",
+         "/home/ann/src/app",
          "/bin/sh",
          "ann",
          1000,
@@ -163,8 +156,8 @@ static void test_values(void **state) {
         assert_int_equal(plan->gid, row->uid);
         assert_int_equal(plan->host_uid, row->host_uid);
         assert_int_equal(plan->host_gid, row->host_uid);
-        assert_int_equal(plan->landlock, row->landlock);
-        assert_int_equal(plan->own_network, row->own_network);
+        assert_int_equal(!!(plan->traits & TRAIT_LANDLOCK), row->landlock);
+        assert_int_equal(!!(plan->traits & TRAIT_OWN_NET), row->own_network);
         assert_int_equal(plan->nested, row->nested);
         assert_int_equal(plan->map_by_parent, row->map_by_parent);
 }
@@ -176,7 +169,7 @@ static void test_folder_is_there(void **state _unused_) {
                 bool there = false;
 
                 assert_int_equal(fixture_plan(&golden_cases[i], &plan, NULL), 0);
-                if (!plan->isolated)
+                if (!plan->traits)
                         continue;
                 for (size_t s = 0; s < plan->n_steps; s++)
                         there = there || streq(plan->steps[s].dest, plan->cwd);

@@ -10,49 +10,35 @@
 #include "base/io.h"
 #include "unit.h"
 
+static void show_value(struct buf *b, const struct hutch_policy *p, enum key key) {
+        const struct key_info *info = key_info(key);
+
+        buf_printf(b, "%s", info->option ? info->option : info->id);
+        if (info->type == TYPE_CHOICE || policy_text(p, key))
+                buf_printf(b, " %s", policy_text(p, key));
+        else if (key_is_list(key))
+                for (char **item = policy_list(p, key); item && *item; item++)
+                        buf_printf(b, " %s", *item);
+        else if (info->type != TYPE_FLAG)
+                buf_printf(b, " %llu", (unsigned long long) policy_number(p, key));
+        buf_puts(b, "; ");
+}
+
 static char *show(const struct hutch_policy *p) {
         struct buf b = {0};
 
-        if (p->workspace_dir)
-                buf_printf(&b, "dir %s; ", p->workspace_dir);
-        if (p->workspace != HUTCH_WORKSPACE_NONE)
-                buf_printf(&b, "workspace %s; ", workspace_name(p->workspace));
-        if (p->identity != HUTCH_AS_USER)
-                buf_printf(&b, "as %s; ", identity_name(p->identity));
-        if (p->network != HUTCH_NET_DENY || p->network_asked)
-                buf_printf(&b, "net %s%s; ", network_name(p->network), p->network_asked ? " asked" : "");
-        if (!streq(p->isolation, "auto") || p->isolation_asked)
-                buf_printf(&b, "isolation %s%s; ", p->isolation, p->isolation_asked ? " asked" : "");
-        if (p->same_path)
-                buf_puts(&b, "same-path; ");
-        if (p->overflow != OVERFLOW_KILL)
-                buf_puts(&b, "truncate; ");
-        if (p->allow_degraded)
-                buf_puts(&b, "allow-degraded; ");
-        if (p->strict)
-                buf_puts(&b, "strict; ");
-        if (p->ephemeral)
-                buf_puts(&b, "ephemeral; ");
-        if (p->track)
-                buf_puts(&b, "track; ");
-        if (p->allow_nested)
-                buf_puts(&b, "allow-nested; ");
-        if (p->cow_system)
-                buf_puts(&b, "cow system; ");
+        for (enum key key = 0; key < N_KEYS; key++)
+                if (policy_is_set(p, key))
+                        show_value(&b, p, key);
         for (size_t i = 0; i < p->n_paths; i++)
                 buf_printf(&b, "%s %s%s%s (%s); ", access_name(p->paths[i].access), p->paths[i].path,
                            p->paths[i].dest ? " at " : "", p->paths[i].dest ? p->paths[i].dest : "",
                            p->paths[i].origin);
         for (size_t i = 0; i < p->n_hosts; i++)
                 buf_printf(&b, "host %s port %u; ", p->hosts[i].host, p->hosts[i].port);
-        for (int i = 0; i < N_LIMITS; i++)
-                if (p->limits[i].set)
-                        buf_printf(&b, "%s %llu; ", limit_name(i), (unsigned long long) p->limits[i].value);
         for (size_t i = 0; i < p->n_env; i++)
                 buf_printf(&b, "env %s%s%s (%s); ", p->env[i].name, p->env[i].value ? "=" : "",
                            p->env[i].value ? p->env[i].value : "", p->env[i].origin);
-        for (char **name = p->env_block; name && *name; name++)
-                buf_printf(&b, "block %s; ", *name);
         return buf_take_string(&b);
 }
 
@@ -76,22 +62,31 @@ static const struct option_row {
         {"dir", "~", "dir /home/ann; "},
         {"dir", "~/src", "dir /home/ann/src; "},
         {"dir", "~bob/src", "dir /base/~bob/src; "},
-        {"dir", "", NULL, HUTCH_E_POLICY_INVALID, "workspace: an empty path"},
-        {"dir", NULL, NULL, HUTCH_E_USAGE, "--dir needs a value: DIR"},
+        {"dir", "", NULL, HUTCH_E_POLICY_INVALID, "--dir: the path is empty"},
+        {"dir", NULL, NULL, HUTCH_E_USAGE, "option '--dir' needs a value: DIR"},
 
-        {"same-path", NULL, "same-path; "},
-        {"same-path", "yes", NULL, HUTCH_E_USAGE, "--same-path takes no value"},
-        {"same-path", "", NULL, HUTCH_E_USAGE, "--same-path takes no value"},
+        {"at", "host", "at host; "},
+        {"at", "workspace", "at workspace; "},
+        {"at", "home", NULL, HUTCH_E_POLICY_INVALID, "--at: 'home' is not one of host|workspace; did you mean 'host'?"},
+        {"cd", "sub", "cd sub; "},
+        {"cd", NULL, NULL, HUTCH_E_USAGE, "option '--cd' needs a value: DIR"},
+        {"memory", "1GB", "memory 1073741824; "},
+        {"env", "AWS_*", "env AWS_* (--env); "},
+        {"env", "AWS_*=1", NULL, HUTCH_E_POLICY_INVALID,
+         "--env: 'AWS_*' is a pattern: it can pass variables of the caller, not set them"},
+        {"env", "AWS_?", NULL, HUTCH_E_POLICY_INVALID, "--env: 'AWS_?' is not the name of a variable"},
+        {"env-block", "AWS_*", "env-block AWS_*; "},
+        {"env-block", "[A]", NULL, HUTCH_E_POLICY_INVALID, "--env-block: '[A]' is not the name of a variable"},
 
         {"workspace", "rw", "workspace rw; "},
         {"workspace", "ro", "workspace ro; "},
         {"workspace", "cow", "workspace cow; "},
-        {"workspace", "none", ""},
+        {"workspace", "none", "workspace none; "},
         {"workspace", "nome", NULL, HUTCH_E_POLICY_INVALID,
-         "--workspace: 'nome' is not one of rw|ro|cow|none; did you mean 'none'?"},
-        {"workspace", "RW", NULL, HUTCH_E_POLICY_INVALID, "--workspace: 'RW' is not one of rw|ro|cow|none"},
-        {"workspace", "", NULL, HUTCH_E_POLICY_INVALID, "--workspace: '' is not one of rw|ro|cow|none"},
-        {"workspace", NULL, NULL, HUTCH_E_USAGE, "--workspace needs a value: rw|ro|cow|none"},
+         "--workspace: 'nome' is not one of none|ro|rw|cow; did you mean 'none'?"},
+        {"workspace", "RW", NULL, HUTCH_E_POLICY_INVALID, "--workspace: 'RW' is not one of none|ro|rw|cow"},
+        {"workspace", "", NULL, HUTCH_E_POLICY_INVALID, "--workspace: '' is not one of none|ro|rw|cow"},
+        {"workspace", NULL, NULL, HUTCH_E_USAGE, "option '--workspace' needs a value: none|ro|rw|cow"},
 
         {"ro", "data", "ro /base/data (--ro); "},
         {"ro", "/data:/d", "ro /data at /d (--ro); "},
@@ -107,92 +102,106 @@ static const struct option_row {
         {"ro", "/a:rel", NULL, HUTCH_E_POLICY_INVALID, "--ro: destination 'rel' must be an absolute path in the box"},
         {"ro", "/a:~/x", NULL, HUTCH_E_POLICY_INVALID, "--ro: destination '~/x' must be an absolute path in the box"},
         {"ro", "/a:", NULL, HUTCH_E_POLICY_INVALID, "--ro: destination '' must be an absolute path in the box"},
-        {"ro", "/a:/", NULL, HUTCH_E_POLICY_INVALID, "--ro: the box's root cannot be a destination"},
-        {"ro", "/a:/x/..", NULL, HUTCH_E_POLICY_INVALID, "--ro: the box's root cannot be a destination"},
-        {"ro", ":/x", NULL, HUTCH_E_POLICY_INVALID, "--ro: an empty path"},
-        {"ro", "", NULL, HUTCH_E_POLICY_INVALID, "--ro: an empty path"},
-        {"ro", NULL, NULL, HUTCH_E_USAGE, "--ro needs a value: PATH[:DEST]"},
+        {"ro", "/a:/", NULL, HUTCH_E_POLICY_INVALID, "--ro: the root of the box cannot be a destination"},
+        {"ro", "/a:/x/..", NULL, HUTCH_E_POLICY_INVALID, "--ro: the root of the box cannot be a destination"},
+        {"ro", ":/x", NULL, HUTCH_E_POLICY_INVALID, "--ro: the path is empty"},
+        {"ro", "", NULL, HUTCH_E_POLICY_INVALID, "--ro: the path is empty"},
+        {"ro", NULL, NULL, HUTCH_E_USAGE, "option '--ro' needs a value: PATH[:DEST]"},
         {"rw", "data:/d", "rw /base/data at /d (--rw); "},
-        {"rw", "", NULL, HUTCH_E_POLICY_INVALID, "--rw: an empty path"},
-        {"rw", NULL, NULL, HUTCH_E_USAGE, "--rw needs a value: PATH[:DEST]"},
-        {"cow", "/", "cow system; "},
-        {"cow", "/../", "cow system; "},
+        {"rw", "", NULL, HUTCH_E_POLICY_INVALID, "--rw: the path is empty"},
+        {"rw", NULL, NULL, HUTCH_E_USAGE, "option '--rw' needs a value: PATH[:DEST]"},
+        {"cow", "/", "COW_SYSTEM yes; "},
+        {"cow", "/../", "COW_SYSTEM yes; "},
         {"cow", "/:/x", "cow / at /x (--cow); "},
         {"cow", "/a:/b", "cow /a at /b (--cow); "},
-        {"cow", "", NULL, HUTCH_E_POLICY_INVALID, "--cow: an empty path"},
+        {"cow", "", NULL, HUTCH_E_POLICY_INVALID, "--cow: the path is empty"},
         {"hide", "secret", "hide /base/secret (--hide); "},
-        {"hide", "/a:/b", NULL, HUTCH_E_POLICY_INVALID, "--hide: '/a:/b': hide takes one path, no destination"},
+        {"hide", "/a:/b", NULL, HUTCH_E_POLICY_INVALID, "--hide: '/a:/b': hide takes one path and no destination"},
         {"hide", "/a\\:b", "hide /a:b (--hide); "},
-        {"hide", "**/.env", NULL, HUTCH_E_GUARANTEE_UNAVAILABLE,
-         "--hide: '**/.env' is a pattern, and patterns cannot be enforced yet: name each path"},
-        {"hide", "a?", NULL, HUTCH_E_GUARANTEE_UNAVAILABLE,
-         "--hide: 'a?' is a pattern, and patterns cannot be enforced yet: name each path"},
-        {"hide", "[ab]", NULL, HUTCH_E_GUARANTEE_UNAVAILABLE,
-         "--hide: '[ab]' is a pattern, and patterns cannot be enforced yet: name each path"},
-        {"hide", "", NULL, HUTCH_E_POLICY_INVALID, "--hide: an empty path"},
+        {"hide", "**/.env", "hide /base/**/.env (--hide); "},
+        {"hide", "a?", "hide /base/a? (--hide); "},
+        {"hide", "", NULL, HUTCH_E_POLICY_INVALID, "--hide: the path is empty"},
         {"tmpfs", "/scratch", "tmpfs /scratch (--tmpfs); "},
-        {"tmpfs", "/a:/b", NULL, HUTCH_E_POLICY_INVALID, "--tmpfs: '/a:/b': tmpfs takes one path, no destination"},
+        {"tmpfs", "/a:/b", NULL, HUTCH_E_POLICY_INVALID, "--tmpfs: '/a:/b': tmpfs takes one path and no destination"},
         {"dev", "/dev/fuse", "dev /dev/fuse (--dev); "},
         {"dev", "/dev/a:/dev/b", NULL, HUTCH_E_POLICY_INVALID,
-         "--dev: '/dev/a:/dev/b': dev takes one path, no destination"},
-        {"dev", NULL, NULL, HUTCH_E_USAGE, "--dev needs a value: PATH"},
+         "--dev: '/dev/a:/dev/b': dev takes one path and no destination"},
+        {"dev", NULL, NULL, HUTCH_E_USAGE, "option '--dev' needs a value: PATH"},
 
         {"as", "host", "as host; "},
-        {"as", "user", ""},
+        {"as", "user", "as user; "},
         {"as", "root", "as root; "},
         {"as", "roto", NULL, HUTCH_E_POLICY_INVALID, "--as: 'roto' is not one of host|user|root; did you mean 'root'?"},
         {"as", "0", NULL, HUTCH_E_POLICY_INVALID, "--as: '0' is not one of host|user|root"},
 
-        {"net", "deny", "net deny asked; "},
-        {"net", "open", "net open asked; "},
-        {"net", "loopback", "net loopback asked; "},
-        {"net", "allowlist", "net allowlist asked; "},
+        {"net", "deny", "net deny; "},
+        {"net", "open", "net open; "},
+        {"net", "loopback", "net loopback; "},
+        {"net", "allowlist", "net allowlist; "},
         {"net", "opne", NULL, HUTCH_E_POLICY_INVALID,
          "--net: 'opne' is not one of deny|open|loopback|allowlist; did you mean 'open'?"},
         {"net", "internet", NULL, HUTCH_E_POLICY_INVALID,
          "--net: 'internet' is not one of deny|open|loopback|allowlist"},
 
-        {"allow-host", "example.org", "net allowlist asked; host example.org port 0; "},
-        {"allow-host", "example.org:443", "net allowlist asked; host example.org port 443; "},
-        {"allow-host", "*.example.org:65535", "net allowlist asked; host *.example.org port 65535; "},
-        {"allow-host", "::1", "net allowlist asked; host ::1 port 0; "},
-        {"allow-host", "[::1]", "net allowlist asked; host [::1] port 0; "},
-        {"allow-host", "[::1]:80", "net allowlist asked; host [::1] port 80; "},
-        {"allow-host", "a:0", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: 'a:0': '0' is not a port"},
-        {"allow-host", "a:65536", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: 'a:65536': '65536' is not a port"},
-        {"allow-host", "a:http", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: 'a:http': 'http' is not a port"},
-        {"allow-host", "a:", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: 'a:': '' is not a port"},
-        {"allow-host", "", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: '': no host is named"},
-        {"allow-host", ":443", NULL, HUTCH_E_POLICY_INVALID, "--allow-host: ':443': no host is named"},
-        {"allow-host", NULL, NULL, HUTCH_E_USAGE, "--allow-host needs a value: NAME[:PORT]"},
+        {"allow-host", "example.org", "host example.org port 0; "},
+        {"allow-host", "example.org:443", "host example.org port 443; "},
+        {"allow-host", "*.example.org:65535", "host *.example.org port 65535; "},
+        {"allow-host", "2001:DB8:0::1", "host 2001:db8::1 port 0; "},
+        {"allow-host", "[2001:db8::1]:80", "host 2001:db8::1 port 80; "},
+        {"allow-host", "[2001:db8::/32]:80", "host 2001:db8::/32 port 80; "},
+        {"allow-host", "::1", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host: invalid host '::1': this is the box's own loopback; use --allow-host-port PORT for a port of "
+         "the host"},
+        {"allow-host", "a:0", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host: invalid host 'a:0': the port must be a number from 1 to 65535"},
+        {"allow-host", "a:http", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host: invalid host 'a:http': the port must be a number from 1 to 65535"},
+        {"allow-host", "", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host: invalid host '': expected HOST, HOST:PORT or [IPV6]:PORT"},
+        {"allow-host", ":443", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host: invalid host ':443': expected HOST, HOST:PORT or [IPV6]:PORT"},
+        {"allow-host", NULL, NULL, HUTCH_E_USAGE, "option '--allow-host' needs a value: HOST[:PORT]"},
 
-        {"isolation", "auto", "isolation auto asked; "},
-        {"isolation", "restricted", "isolation auto asked; "},
-        {"isolation", "none", "isolation none asked; "},
-        {"isolation", "namespace", "isolation namespace asked; "},
-        {"isolation", NULL, NULL, HUTCH_E_USAGE, "--isolation needs a value: auto|none|restricted|namespace"},
+        {"publish", "8080", "publish 8080; "},
+        {"publish", "0:8080", "publish 0:8080; "},
+        {"publish", "auto", "publish auto; "},
+        {"publish", "80:", NULL, HUTCH_E_POLICY_INVALID, "--publish: '80:' is not PORT, HOSTPORT:PORT or auto"},
+        {"publish", "1:0", NULL, HUTCH_E_POLICY_INVALID, "--publish: '1:0' is not PORT, HOSTPORT:PORT or auto"},
+        {"allow-host-port", "5432", "allow-host-port 5432; "},
+        {"allow-host-port", "*", "allow-host-port *; "},
+        {"allow-host-port", "0", NULL, HUTCH_E_POLICY_INVALID,
+         "--allow-host-port: '0' is not a port (1 to 65535) or '*'"},
+        {"net-log", "/x/log", "net-log /x/log; "},
+        {"net-log", NULL, NULL, HUTCH_E_USAGE, "option '--net-log' needs a value: FILE"},
+
+        {"isolation", "auto", "isolation auto; "},
+        {"isolation", "restricted", "isolation auto; "},
+        {"isolation", "none", "isolation none; "},
+        {"isolation", "namespace", "isolation namespace; "},
+        {"isolation", NULL, NULL, HUTCH_E_USAGE,
+         "option '--isolation' needs a value: auto|none|landlock|namespace|bwrap|systemd-run|container"},
 
         {"timeout", "500ms", "timeout 500; "},
         {"timeout", "2m", "timeout 120000; "},
         {"timeout", "soon", NULL, HUTCH_E_POLICY_INVALID, "--timeout: 'soon' is not a duration (500ms, 30s, 2m)"},
         {"timeout", "-1", NULL, HUTCH_E_POLICY_INVALID, "--timeout: '-1' is not a duration (500ms, 30s, 2m)"},
         {"memory", "256M", "memory 268435456; "},
-        {"memory", "256MB", NULL, HUTCH_E_POLICY_INVALID, "--memory: '256MB' is not a size (256M, 2G)"},
+        {"memory", "256MB", "memory 268435456; "},
         {"memory", "99999999999T", NULL, HUTCH_E_POLICY_INVALID, "--memory: '99999999999T' is not a size (256M, 2G)"},
         {"cpu", "50%", "cpu 50; "},
         {"cpu", "150", "cpu 150; "},
         {"cpu", "lots", NULL, HUTCH_E_POLICY_INVALID, "--cpu: 'lots' is not a percentage (50%)"},
         {"cpu-time", "10m", "cpu-time 600000; "},
-        {"cpu-time", "10x", NULL, HUTCH_E_POLICY_INVALID, "--cpu-time: '10x' is not a duration (10s, 5m)"},
+        {"cpu-time", "10x", NULL, HUTCH_E_POLICY_INVALID, "--cpu-time: '10x' is not a duration (500ms, 30s, 2m)"},
         {"pids", "64", "pids 64; "},
         {"pids", "6.4", NULL, HUTCH_E_POLICY_INVALID, "--pids: '6.4' is not a number"},
         {"pids", "64K", NULL, HUTCH_E_POLICY_INVALID, "--pids: '64K' is not a number"},
         {"disk", "1G", "disk 1073741824; "},
-        {"disk", "", NULL, HUTCH_E_POLICY_INVALID, "--disk: '' is not a size (1G)"},
+        {"disk", "", NULL, HUTCH_E_POLICY_INVALID, "--disk: '' is not a size (256M, 2G)"},
         {"output-cap", "1M", "output-cap 1048576; "},
-        {"output-cap", "x", NULL, HUTCH_E_POLICY_INVALID, "--output-cap: 'x' is not a size (1M)"},
-        {"output-overflow", "kill", ""},
-        {"output-overflow", "truncate", "truncate; "},
+        {"output-cap", "x", NULL, HUTCH_E_POLICY_INVALID, "--output-cap: 'x' is not a size (256M, 2G)"},
+        {"output-overflow", "kill", "output-overflow kill; "},
+        {"output-overflow", "truncate", "output-overflow truncate; "},
         {"output-overflow", "trunkate", NULL, HUTCH_E_POLICY_INVALID,
          "--output-overflow: 'trunkate' is not one of kill|truncate; did you mean 'truncate'?"},
 
@@ -200,33 +209,33 @@ static const struct option_row {
         {"env", "A=", "env A= (--env); "},
         {"env", "A=b=c d", "env A=b=c d (--env); "},
         {"env", "A", "env A (--env); "},
-        {"env", "=b", NULL, HUTCH_E_POLICY_INVALID, "--env: '' is not a variable's name"},
-        {"env", "", NULL, HUTCH_E_POLICY_INVALID, "--env: '' is not a variable's name"},
-        {"env", "A B=secret", NULL, HUTCH_E_POLICY_INVALID, "--env: 'A B' is not a variable's name"},
-        {"env", NULL, NULL, HUTCH_E_USAGE, "--env needs a value: K=V or K"},
-        {"env-block", "A", "block A; "},
-        {"env-block", "A=b", NULL, HUTCH_E_POLICY_INVALID, "--env-block 'A=b': the name of a variable is wanted"},
-        {"env-block", "", NULL, HUTCH_E_POLICY_INVALID, "--env-block '': the name of a variable is wanted"},
-        {"env-block", NULL, NULL, HUTCH_E_USAGE, "--env-block needs a value: K"},
-        {"env-file", "/nonexistent/x", NULL, HUTCH_E_PATH_MISSING, "--env-file /nonexistent/x: does not exist"},
-        {"env-file", "/", NULL, HUTCH_E_IO, "--env-file /: is a folder"},
-        {"env-file", NULL, NULL, HUTCH_E_USAGE, "--env-file needs a value: FILE"},
+        {"env", "=b", NULL, HUTCH_E_POLICY_INVALID, "--env: '' is not the name of a variable"},
+        {"env", "", NULL, HUTCH_E_POLICY_INVALID, "--env: '' is not the name of a variable"},
+        {"env", "A B=secret", NULL, HUTCH_E_POLICY_INVALID, "--env: 'A B' is not the name of a variable"},
+        {"env", NULL, NULL, HUTCH_E_USAGE, "option '--env' needs a value: NAME[=VALUE]"},
+        {"env-block", "A", "env-block A; "},
+        {"env-block", "A=b", NULL, HUTCH_E_POLICY_INVALID, "--env-block: 'A=b' is not the name of a variable"},
+        {"env-block", "", NULL, HUTCH_E_POLICY_INVALID, "--env-block: '' is not the name of a variable"},
+        {"env-block", NULL, NULL, HUTCH_E_USAGE, "option '--env-block' needs a value: NAME"},
+        {"env-file", "/nonexistent/x", NULL, HUTCH_E_PATH_MISSING, "--env-file: /nonexistent/x: does not exist"},
+        {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a folder"},
+        {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
         {"allow-degraded", NULL, "allow-degraded; "},
-        {"allow-degraded", "x", NULL, HUTCH_E_USAGE, "--allow-degraded takes no value"},
+        {"allow-degraded", "x", NULL, HUTCH_E_USAGE, "option '--allow-degraded' takes no value"},
         {"strict", NULL, "strict; "},
-        {"strict", "x", NULL, HUTCH_E_USAGE, "--strict takes no value"},
+        {"strict", "x", NULL, HUTCH_E_USAGE, "option '--strict' takes no value"},
         {"allow-nested", NULL, "allow-nested; "},
         {"ephemeral", NULL, "ephemeral; "},
         {"track", NULL, "track; "},
-        {"track", "x", NULL, HUTCH_E_USAGE, "--track takes no value"},
-        {"ephemeral", "x", NULL, HUTCH_E_USAGE, "--ephemeral takes no value"},
-        {"allow-nested", "x", NULL, HUTCH_E_USAGE, "--allow-nested takes no value"},
+        {"track", "x", NULL, HUTCH_E_USAGE, "option '--track' takes no value"},
+        {"ephemeral", "x", NULL, HUTCH_E_USAGE, "option '--ephemeral' takes no value"},
+        {"allow-nested", "x", NULL, HUTCH_E_USAGE, "option '--allow-nested' takes no value"},
 
-        {"memroy", "1M", NULL, HUTCH_E_USAGE, "unknown option --memroy; did you mean --memory?"},
-        {"Memory", "1M", NULL, HUTCH_E_USAGE, "unknown option --Memory; did you mean --memory?"},
-        {"frobnicate", "1", NULL, HUTCH_E_USAGE, "unknown option --frobnicate"},
-        {"", NULL, NULL, HUTCH_E_USAGE, "unknown option --"},
+        {"memroy", "1M", NULL, HUTCH_E_USAGE, "unknown option '--memroy'; did you mean '--memory'?"},
+        {"Memory", "1M", NULL, HUTCH_E_USAGE, "unknown option '--Memory'; did you mean '--memory'?"},
+        {"frobnicate", "1", NULL, HUTCH_E_USAGE, "unknown option '--frobnicate'"},
+        {"", NULL, NULL, HUTCH_E_USAGE, "unknown option '--'"},
 };
 
 static void test_option(void **state) {
@@ -282,7 +291,7 @@ static void test_order(void **state _unused_) {
                 assert_int_equal(policy_set_option(p, said[i][0], said[i][1], NULL), 0);
         got = show(p);
         unit_same("what was said, as it was said", got,
-                  "workspace rw; ro /a (--ro); rw /a/b (--rw); hide /a/b/c (--hide); memory 2097152; env X=1 (--env); "
+                  "workspace rw; memory 2097152; ro /a (--ro); rw /a/b (--rw); hide /a/b/c (--hide); env X=1 (--env); "
                   "env X=2 (--env); ");
 }
 
@@ -294,7 +303,7 @@ static void test_allow_host_after_net(void **state _unused_) {
 
         assert_int_equal(policy_set_option(p, "net", "open", NULL), 0);
         assert_int_equal(policy_set_option(p, "allow-host", "a", NULL), 0);
-        assert_int_equal(p->network, HUTCH_NET_OPEN);
+        assert_int_equal(policy_network(p), HUTCH_NET_OPEN);
         assert_true(policy_validate(p, &err) < 0);
 }
 
@@ -338,7 +347,7 @@ static const struct file_row {
         {"a value with equals signs", TEXT("A=b=c=\n"), "env A=b=c= (--env-file); ", NULL},
         {"a line that is none", TEXT("A=1\n\n=secret\n"), NULL, ":3: not NAME=VALUE or NAME"},
         {"a name with a blank", TEXT("export A=1\n"), NULL, ":1: not NAME=VALUE or NAME"},
-        {"a NUL", TEXT("A=1\0B\n"), NULL, ": holds a NUL byte"},
+        {"a NUL", TEXT("A=1\0B\n"), NULL, ": contains a NUL byte"},
 };
 
 static void test_env_file(void **state) {
@@ -357,7 +366,7 @@ static void test_env_file(void **state) {
         r = policy_set_option(p, "env-file", path, &err);
         if (row->message) {
                 assert_true(r < 0);
-                snprintf(message, sizeof(message), "--env-file %s%s", path, row->message);
+                snprintf(message, sizeof(message), "--env-file: %s%s", path, row->message);
                 unit_same("the message", err.message, message);
                 unit_check(!strstr(err.message, "secret"), "a value is in the message");
                 return;

@@ -13,10 +13,10 @@ static struct hutch_policy *fresh(void) {
 static void test_new(void **state _unused_) {
         _cleanup_(policy_freep) struct hutch_policy *p = fresh();
 
-        unit_same("isolation", p->isolation, "auto");
-        assert_int_equal(p->identity, HUTCH_AS_USER);
-        assert_int_equal(p->workspace, HUTCH_WORKSPACE_NONE);
-        assert_int_equal(p->network, HUTCH_NET_DENY);
+        unit_same("isolation", policy_text(p, KEY_ISOLATION), "auto");
+        assert_int_equal(policy_number(p, KEY_IDENTITY), HUTCH_AS_USER);
+        assert_int_equal(policy_workspace(p), HUTCH_WORKSPACE_NONE);
+        assert_int_equal(policy_network(p), HUTCH_NET_DENY);
         assert_int_equal(policy_validate(p, NULL), 0);
         policy_free(NULL);
 }
@@ -31,26 +31,39 @@ static const struct preset_row {
         {"run's defaults", HUTCH_PRESET_RUN, HUTCH_WORKSPACE_RW, HUTCH_AS_HOST},
 };
 
-/* A preset sets its own things back, whatever was said before, and leaves paths and variables alone. */
+/* What was set stays, whichever preset comes first or later; what was not set is the last preset's. */
 static void test_preset(void **state) {
-        static const char *const said[][2] = {{"workspace", "cow"}, {"as", "root"},   {"net", "open"},
-                                              {"memory", "1M"},     {"timeout", "1"}, {"output-overflow", "truncate"},
-                                              {"ro", "/x"},         {"env", "A=b"}};
         const struct preset_row *row = *state;
         _cleanup_(policy_freep) struct hutch_policy *p = fresh();
 
-        for (size_t i = 0; i < ARRAY_SIZE(said); i++)
-                assert_int_equal(policy_set_option(p, said[i][0], said[i][1], NULL), 0);
+        assert_int_equal(policy_use_preset(p, HUTCH_PRESET_SESSION, NULL), 0);
+        assert_int_equal(policy_number(p, KEY_COW_SYSTEM), COW_SYSTEM_TRY);
+        assert_int_equal(policy_set_option(p, "memory", "1M", NULL), 0);
         assert_int_equal(policy_use_preset(p, row->preset, NULL), 0);
-        assert_int_equal(p->workspace, row->workspace);
-        assert_int_equal(p->identity, row->identity);
-        assert_int_equal(p->network, HUTCH_NET_DENY);
-        assert_false(p->network_asked);
-        assert_int_equal(p->overflow, OVERFLOW_KILL);
-        for (int i = 0; i < N_LIMITS; i++)
-                assert_false(p->limits[i].set);
-        assert_int_equal(p->n_paths, 1);
-        assert_int_equal(p->n_env, 1);
+        assert_int_equal(policy_workspace(p), row->workspace);
+        assert_int_equal(policy_number(p, KEY_IDENTITY), row->identity);
+        assert_int_equal(policy_number(p, KEY_COW_SYSTEM), COW_SYSTEM_NO);
+        assert_int_equal(policy_network(p), HUTCH_NET_DENY);
+        assert_false(policy_asks_for_network(p));
+        assert_int_equal(policy_number(p, KEY_MEMORY), 1 << 20);
+        unit_same("origin", policy_origin(p, KEY_MEMORY), "--memory");
+        unit_same("origin of a default", policy_origin(p, KEY_WORKSPACE_MODE), "default");
+}
+
+/* --cow / makes a writable workspace copy-on-write, before --workspace and after it, and leaves others alone. */
+static void test_cow_system(void **state _unused_) {
+        static const char *const orders[][2][2] = {{{"cow", "/"}, {"workspace", "rw"}},
+                                                   {{"workspace", "rw"}, {"cow", "/"}}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+                _cleanup_(policy_freep) struct hutch_policy *p = fresh();
+
+                for (size_t k = 0; k < 2; k++)
+                        assert_int_equal(policy_set_option(p, orders[i][k][0], orders[i][k][1], NULL), 0);
+                assert_int_equal(policy_workspace(p), HUTCH_WORKSPACE_COW);
+                assert_int_equal(policy_set_option(p, "workspace", "ro", NULL), 0);
+                assert_int_equal(policy_workspace(p), HUTCH_WORKSPACE_RO);
+        }
 }
 
 static void test_unknown_preset(void **state _unused_) {
@@ -65,7 +78,7 @@ static void test_unknown_preset(void **state _unused_) {
 static void test_copy(void **state _unused_) {
         static const char *const said[][2] = {
                 {"dir", "/w"},
-                {"same-path", NULL},
+                {"at", "workspace"},
                 {"workspace", "ro"},
                 {"ro", "/a:/b"},
                 {"hide", "/c"},
@@ -86,19 +99,18 @@ static void test_copy(void **state _unused_) {
 
         for (size_t i = 0; i < ARRAY_SIZE(said); i++)
                 assert_int_equal(policy_set_option(p, said[i][0], said[i][1], NULL), 0);
-        p->limits_best_effort = true;
+        assert_int_equal(policy_set(p, KEY_BEST_EFFORT, NULL, "test", NULL), 0);
+        assert_int_equal(policy_use_preset(p, HUTCH_PRESET_SESSION, NULL), 0);
         assert_int_equal(policy_copy(p, &copy), 0);
-        unit_same("dir", copy->workspace_dir, "/w");
         unit_same("base", copy->base_dir, "/base");
         unit_same("home", copy->home, "/home/ann");
-        unit_same("isolation", copy->isolation, "none");
-        assert_true(copy->same_path && copy->isolation_asked && copy->network_asked && copy->allow_degraded &&
-                    copy->strict && copy->allow_nested && copy->limits_best_effort && copy->ephemeral && copy->track);
-        assert_int_equal(copy->workspace, HUTCH_WORKSPACE_RO);
-        assert_int_equal(copy->identity, HUTCH_AS_ROOT);
-        assert_int_equal(copy->network, HUTCH_NET_ALLOWLIST);
-        assert_int_equal(copy->overflow, OVERFLOW_TRUNCATE);
-        assert_int_equal(copy->limits[HUTCH_LIMIT_PIDS].value, 9);
+        assert_int_equal(copy->preset, HUTCH_PRESET_SESSION);
+        for (enum key key = 0; key < N_KEYS; key++) {
+                unit_same("origin", policy_origin(copy, key), policy_origin(p, key));
+                assert_int_equal(policy_number(copy, key), policy_number(p, key));
+                if (policy_text(p, key))
+                        unit_same("text", policy_text(copy, key), policy_text(p, key));
+        }
         assert_int_equal(copy->n_paths, 2);
         unit_same("path", copy->paths[0].path, "/a");
         unit_same("dest", copy->paths[0].dest, "/b");
@@ -120,13 +132,13 @@ static const struct validate_row {
         {"an allowlist without hosts", {{"net", "allowlist"}}, NULL},
         {"hosts, then open",
          {{"allow-host", "a"}, {"net", "open"}},
-         "allowed hosts contradict the network policy 'open': leave --net out or say --net allowlist"},
+         "allowed hosts contradict the network policy 'open': leave --net out or use --net allowlist"},
         {"deny, then hosts",
          {{"net", "deny"}, {"allow-host", "a"}},
-         "allowed hosts contradict the network policy 'deny': leave --net out or say --net allowlist"},
+         "allowed hosts contradict the network policy 'deny': leave --net out or use --net allowlist"},
         {"loopback, then hosts",
          {{"net", "loopback"}, {"allow-host", "a"}},
-         "allowed hosts contradict the network policy 'loopback': leave --net out or say --net allowlist"},
+         "allowed hosts contradict the network policy 'loopback': leave --net out or use --net allowlist"},
         {"strict and degraded",
          {{"strict", NULL}, {"allow-degraded", NULL}},
          "--strict and --allow-degraded contradict each other: choose one"},
@@ -159,12 +171,33 @@ static void test_validate(void **state) {
         unit_same("the message", err.message, row->message ? row->message : "");
 }
 
+/* The words of choices exist once, in the table. */
 static void test_names(void **state _unused_) {
         unit_same("access", access_name(HUTCH_DEVICE), "dev");
-        unit_same("workspace", workspace_name(HUTCH_WORKSPACE_COW), "cow");
-        unit_same("identity", identity_name(HUTCH_AS_ROOT), "root");
-        unit_same("network", network_name(HUTCH_NET_ALLOWLIST), "allowlist");
-        unit_same("limit", limit_name(HUTCH_LIMIT_OUTPUT), "output-cap");
+        unit_same("workspace", key_name(KEY_WORKSPACE_MODE, HUTCH_WORKSPACE_COW), "cow");
+        unit_same("identity", key_name(KEY_IDENTITY, HUTCH_AS_ROOT), "root");
+        unit_same("network", key_name(KEY_NETWORK, HUTCH_NET_ALLOWLIST), "allowlist");
+        unit_same("limit", key_info(policy_limit_key(HUTCH_LIMIT_OUTPUT))->option, "output-cap");
+}
+
+/* Every row is complete: an option has help, a choice has words that fit the buffers, no name is used twice. */
+static void test_table(void **state _unused_) {
+        char room[96];
+
+        for (enum key key = 0; key < N_KEYS; key++) {
+                const struct key_info *info = key_info(key);
+
+                unit_check(!info->option || info->help, "--%s has no help", info->option);
+                unit_check(!info->key || info->help, "%s has no help", info->key);
+                unit_check(info->type != TYPE_CHOICE || info->names, "%s has no words", info->id);
+                if (info->option)
+                        assert_int_equal(key_find_option(info->option), key);
+                if (info->key)
+                        assert_int_equal(key_find(info->key), key);
+                if (info->type == TYPE_CHOICE)
+                        unit_check(strlen(key_placeholder(key, room, sizeof(room))) + 10 < sizeof(room),
+                                   "the words of %s do not fit", info->id);
+        }
 }
 
 int main(void) {
@@ -174,5 +207,7 @@ int main(void) {
         unit_add("a copy", test_copy, NULL);
         unit_add_rows(validate_rows, test_validate);
         unit_add("names", test_names, NULL);
+        unit_add("the table", test_table, NULL);
+        unit_add("--cow / in any order", test_cow_system, NULL);
         return unit_run("policy/policy");
 }

@@ -1,11 +1,32 @@
 /* The output budget against a model that keeps everything and cuts at the end. */
 #include "supervise/budget.h"
 
+#include <stdio.h>
+
+#include "base/text.h"
 #include "unit.h"
 
-/* Byte i of a stream: neighbours and the two streams differ, so that a byte out of place is seen. */
+/* Byte i of a stream: neighbours and the two streams differ, so that a byte out of place is seen. All are characters by
+ * themselves, none ends a line, and none is the one that the mark begins with. */
 static uint8_t byte_at(int stream, uint64_t i) {
-        return (uint8_t) (i * 31 + (i >> 8) * 7 + (uint64_t) stream * 101);
+        uint8_t byte = (uint8_t) ((i * 31 + (i >> 8) * 7 + (uint64_t) stream * 101) & 0x7f);
+
+        return byte == '\n' || byte == '[' ? 'x' : byte;
+}
+
+/* How long the mark is that a tail begins with: what it counts has to be `dropped`. */
+static size_t mark_length(const struct buf *head, const struct buf *tail, uint64_t dropped) {
+        char mark[64], digits[32], *at = mark;
+
+        if (dropped == 0)
+                return 0;
+        snprintf(digits, sizeof(digits), "%llu", (unsigned long long) dropped);
+        at += sprintf(at, "%s[… ", head->len > 0 ? "\n" : "");
+        for (size_t i = 0, n = strlen(digits); i < n; i++)
+                at += sprintf(at, "%s%c", i > 0 && (n - i) % 3 == 0 ? "," : "", digits[i]);
+        at += sprintf(at, " bytes dropped …]\n");
+        unit_check(tail->len >= strlen(mark) && !memcmp(tail->data, mark, strlen(mark)), "no mark '%s'", mark);
+        return strlen(mark);
 }
 
 struct run {
@@ -31,8 +52,13 @@ static void feed(struct run *run, int stream, size_t len) {
 static void check_stream(struct run *run, int stream) {
         struct buf head = run->out[stream], tail = {0};
         uint64_t kept;
+        size_t mark;
 
-        budget_put_tail(&run->b, stream, &tail);
+        budget_put_tail(&run->b, stream, false, &tail);
+        mark = run->b.truncate ? mark_length(&head, &tail, budget_dropped(&run->b, stream)) : 0;
+        if (mark > 0)
+                memmove(tail.data, tail.data + mark, tail.len - mark);
+        tail.len -= mark;
         kept = head.len + tail.len;
         for (size_t i = 0; i < head.len; i++)
                 unit_check(head.data[i] == byte_at(stream, i), "stream %d: byte %zu of the beginning", stream, i);
@@ -87,6 +113,35 @@ static void test_truncate(void **state) {
                         feed(&run, two && unit_random(&seed) % 2 ? 2 : 1, unit_random(&seed) % (most + 1));
                 check_truncated(&run, cap);
                 run_done(&run);
+        }
+}
+
+/* Cut between characters, whatever the cap and the chunks: what comes out is UTF-8. */
+static void test_characters(void **state _unused_) {
+        static const char *const alphabet[] = {"a", "é", "€", "𝄞", "\n"};
+        uint32_t seed = 80;
+
+        for (int round = 0; round < 2000; round++) {
+                uint64_t cap = 8 + unit_random(&seed) % 100;
+                struct buf text = {0}, out = {0};
+                struct budget b;
+
+                budget_init(&b, cap, true);
+                for (unsigned i = unit_random(&seed) % 200; i > 0; i--)
+                        buf_puts(&text, alphabet[unit_random(&seed) % ARRAY_SIZE(alphabet)]);
+                for (size_t at = 0, n; at < text.len; at += n) {
+                        n = 4 + unit_random(&seed) % 60;
+                        if (n > text.len - at)
+                                n = text.len - at;
+                        buf_put(&out, text.data + at, budget_admit(&b, 1, text.data + at, n));
+                }
+                budget_put_tail(&b, 1, false, &out);
+                unit_check(text_is_utf8(out.data, out.len), "round %d: a character was cut: %.*s", round, (int) out.len,
+                           (const char *) out.data);
+                assert_int_equal(budget_dropped(&b, 1) > 0, text.len > cap);
+                budget_done(&b);
+                buf_done(&text);
+                buf_done(&out);
         }
 }
 
@@ -172,6 +227,7 @@ int main(void) {
         unit_add_rows(edge_rows, test_edge);
         unit_add("truncate, one stream, random chunks", test_truncate, &no);
         unit_add("truncate, two streams, random chunks", test_truncate, &yes);
+        unit_add("truncate cuts between characters", test_characters, NULL);
         unit_add("kill, random chunks", test_kill, NULL);
         unit_add("a huge cap", test_huge_cap, NULL);
         return unit_run("supervise/budget");

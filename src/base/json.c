@@ -1,0 +1,48 @@
+/* See json.h. */
+#include "json.h"
+
+#include "buf.h"
+#include "text.h"
+
+json_t *json_bytes(const char *data, size_t len) {
+        _cleanup_(buf_done) struct buf b = {0};
+
+        if (!data || text_is_utf8(data, len))
+                return json_stringn(data ? data : "", len);
+        text_put_base64(&b, data, len);
+        return b.oom ? NULL : json_pack("{s:s%}", "base64", (const char *) b.data, b.len);
+}
+
+json_t *json_text(const char *text) {
+        return text ? json_bytes(text, strlen(text)) : json_null();
+}
+
+json_t *json_texts(char *const *texts) {
+        json_t *a = json_array();
+
+        for (; texts && *texts; texts++)
+                json_array_append_new(a, json_text(*texts));
+        return a;
+}
+
+json_t *json_event(const struct hutch_event *e) {
+        switch (e->kind) {
+        case HUTCH_EVENT_DENIAL:
+                return json_pack("{s:s, s:o, s:o, s:o}", "kind", e->code, "target", json_text(e->subject), "rule",
+                                 json_text(e->text), "fix", json_text(e->fix));
+        case HUTCH_EVENT_PUBLISHED:
+                return json_pack("{s:o, s:o}", "port", json_text(e->subject), "address", json_text(e->text));
+        default:
+                return json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", e->code, "severity",
+                                 hutch_severity_name(e->severity), "subject", json_text(e->subject), "text",
+                                 json_text(e->text), "fix", json_text(e->fix));
+        }
+}
+
+json_t *json_events(const struct hutch_event *const *events) {
+        json_t *a = json_array();
+
+        for (; events && *events; events++)
+                json_array_append_new(a, json_event(*events));
+        return a;
+}

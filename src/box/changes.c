@@ -1,0 +1,197 @@
+/* See changes.h. */
+#include "changes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../host/sys.h"
+#include "../layer/stack.h"
+#include "../tree/tree.h"
+
+void changes_close_layer(struct layer_pair *layer) {
+        closep(&layer->pair.lower);
+        closep(&layer->pair.upper);
+        if (layer->view)
+                (void) tree_remove(layer->folder, "view");
+        closep(&layer->folder);
+}
+
+void changes_done(struct changes *c) {
+        for (size_t i = 0; i < c->n; i++)
+                free(c->items[i].host_path);
+        free(c->items);
+        for (size_t i = 0; i < c->n_layers; i++) {
+                change_list_done(&c->layers[i].list);
+                changes_close_layer(&c->layers[i]);
+        }
+        free(c->layers);
+        *c = (struct changes){0};
+}
+
+/* The outermost of the box's folders that the i-th lies in, or is: what a person named. */
+static const char *find_top(const struct layer_meta *m, size_t i) {
+        const char *top = m->lowers[i];
+
+        for (size_t n = 0; m->lowers[n]; n++)
+                if (!layer_is_system(m, n) && path_is_beneath(top, m->lowers[n]))
+                        top = m->lowers[n];
+        return top;
+}
+
+static int refuse_lower(const struct layer_box *box, size_t i, int error, struct hutch_error *err) {
+        const char *lower = box->meta.lowers[i], *id = box->meta.id;
+
+        if (error == ENOENT || error == ENOTDIR)
+                return error_set(err, HUTCH_E_PATH_MISSING, error,
+                                 "the changes in box %s are for %s, which no longer exists: restore the directory, or "
+                                 "drop the changes with 'hutch discard --box %s'",
+                                 id, lower, id);
+        if (error == ELOOP || error == ESTALE)
+                return error_set(err, HUTCH_E_PATH_MISSING, error,
+                                 "the changes in box %s are for %s, which is another directory now (%s): move the "
+                                 "original back, or drop the changes with 'hutch discard --box %s'",
+                                 id, lower, error == ELOOP ? "a symbolic link leads there" : "it was replaced", id);
+        return error_set(err, HUTCH_E_PATH_MISSING, error, "cannot open %s, which box %s was made for: %s", lower, id,
+                         errno_text(error));
+}
+
+int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%zu", i);
+        ret->pair.host_path = box->meta.lowers[i];
+        ret->pair.top = find_top(&box->meta, i);
+        /* Its path had no links in it when the box was made. */
+        ret->pair.lower = sys_openat2(AT_FDCWD, box->meta.lowers[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                                      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+        if (ret->pair.lower < 0 && errno == ENOENT && !streq(ret->pair.top, ret->pair.host_path)) {
+                bool any = true;
+
+                /* A part of a folder, gone since, and nothing was changed in it. */
+                if (stack_has(box, i, "", &any) >= 0 && !any)
+                        return 0;
+                errno = ENOENT;
+        }
+        if (ret->pair.lower < 0)
+                return refuse_lower(box, i, errno, err);
+        /* What was mounted in the directory may be gone since, or be mounted anew. */
+        if (streq(ret->pair.top, ret->pair.host_path) && !layer_is_same(&box->meta, i, ret->pair.lower))
+                return refuse_lower(box, i, ESTALE, err);
+        ret->folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->folder >= 0 && strv_length(box->meta.chain) > 0) {
+                int r = stack_make_view(box, i, err);
+
+                if (r < 0)
+                        return r;
+                ret->view = true;
+        }
+        ret->pair.upper = ret->folder < 0 ? -1
+                                          : openat(ret->folder, ret->view ? "view" : "upper",
+                                                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (ret->pair.upper < 0)
+                return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
+                                 errno_text(errno));
+        return 0;
+}
+
+const char *changes_shorten(const struct changes *c, const char *host_path) {
+        const char *tail = c->top ? path_tail(host_path, c->top) : host_path;
+
+        return c->top && tail[0] == '/' ? tail + 1 : tail;
+}
+
+static int by_path(const void *a, const void *b) {
+        return strcmp(((const struct changed *) a)->host_path, ((const struct changed *) b)->host_path);
+}
+
+static int gather(struct changes *c) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n_layers; i++)
+                n += c->layers[i].list.n;
+        c->items = calloc(n + 1, sizeof(*c->items));
+        if (!c->items)
+                return -ENOMEM;
+        for (size_t i = 0; i < c->n_layers; i++)
+                for (size_t j = 0; j < c->layers[i].list.n; j++) {
+                        struct changed *one = &c->items[c->n];
+
+                        one->change = &c->layers[i].list.items[j];
+                        one->layer = i;
+                        if (asprintf(&one->host_path, "%s/%s", c->layers[i].pair.host_path, one->change->path) < 0)
+                                return -ENOMEM;
+                        c->n++;
+                }
+        qsort(c->items, c->n, sizeof(*c->items), by_path);
+        return 0;
+}
+
+/* A directory that has another layer inside is not attached itself but copied (src/init/standin.c), when the box
+ * starts; the work directory is made then. What the host changes later the box does not see. */
+static const struct timespec *find_begun(const struct layer_box *box, const struct layer_pair *layer,
+                                         struct timespec *room) {
+        struct statx stx;
+        bool any = false;
+
+        for (char **other = box->meta.lowers; *other; other++)
+                any = any || (!streq(*other, layer->pair.host_path) && path_is_beneath(*other, layer->pair.host_path));
+        if (!any || statx(layer->folder, "work", AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx) < 0 ||
+            !(stx.stx_mask & STATX_BTIME))
+                return NULL;
+        *room = (struct timespec){stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec};
+        return room;
+}
+
+static int read_layer(const struct layer_box *box, struct layer_pair *layer, bool record, struct hutch_error *err) {
+        struct timespec room;
+        int r = 0;
+
+        if (record)
+                r = review_record_base(&layer->pair, layer->folder, find_begun(box, layer, &room), err);
+        return r < 0 ? r : review_changes(&layer->pair, layer->folder, &layer->list, err);
+}
+
+static int read_changes(const struct layer_box *box, bool record, struct changes *ret, struct hutch_error *err) {
+        struct changes c = {0};
+        bool several = false;
+        size_t n = strv_length(box->meta.lowers);
+        int r = 0;
+
+        c.layers = calloc(n + 1, sizeof(*c.layers));
+        if (!c.layers)
+                return error_oom(err);
+        for (; r >= 0 && c.n_layers < n; c.n_layers++) {
+                struct layer_pair *layer = &c.layers[c.n_layers];
+
+                *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                if (layer_is_system(&box->meta, c.n_layers))
+                        continue;
+                r = changes_open_layer(box, c.n_layers, layer, err);
+                several = several || (c.top && r >= 0 && !streq(c.top, layer->pair.top));
+                c.top = layer->pair.top;
+                if (r >= 0 && layer->folder >= 0)
+                        r = read_layer(box, layer, record, err);
+        }
+        if (several)
+                c.top = NULL;
+        if (r >= 0 && gather(&c) < 0)
+                r = error_oom(err);
+        if (r < 0) {
+                changes_done(&c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err) {
+        return read_changes(box, false, ret, err);
+}
+
+int changes_record(const struct layer_box *box, struct changes *ret, struct hutch_error *err) {
+        return read_changes(box, true, ret, err);
+}

@@ -1,0 +1,416 @@
+/* The layers that runs of a box write in. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../layer/stack.h"
+#include "changes.h"
+
+extern char **environ;
+
+int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **ids = NULL;
+        char real[PATH_MAX];
+        int r;
+
+        if (!realpath(workspace ? workspace : ".", real))
+                return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace ? workspace : ".",
+                                 errno_text(errno));
+        r = layer_list(root, &ids, err);
+        if (r < 0)
+                return r;
+        for (char **id = ids; id && *id; id++) {
+                _cleanup_(layer_freep) struct layer_box *box = NULL;
+
+                if (layer_open(root, *id, &box, NULL) >= 0 && streq(box->meta.workspace, real)) {
+                        *ret = take_ptr(box);
+                        return 0;
+                }
+        }
+        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
+                         "no box has changes for %s: `hutch boxes` lists those of other folders", real);
+}
+
+/* The folder that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does not.
+ */
+static const char *lower_of(const struct step *s) {
+        return s->flags & STEP_SYSTEM && !(s->flags & STEP_OWN) ? s->dest : s->source;
+}
+
+#define COMMAND_MOST 200
+
+/* What is run, in a line for `hutch boxes`: the text of a shell, or the words of a command. */
+static int describe_command(const struct plan *plan, char **ret) {
+        _cleanup_(buf_done) struct buf b = {0};
+        size_t n = strv_length(plan->argv);
+        bool text = n >= 3 && streq(plan->argv[n - 2], "-c");
+
+        if (text)
+                buf_puts(&b, plan->argv[n - 1]);
+        for (size_t i = 0; !text && i < n; i++) {
+                buf_puts(&b, i ? " " : "");
+                buf_puts(&b, plan->argv[i]);
+        }
+        if (b.len > COMMAND_MOST)
+                b.len = COMMAND_MOST;
+        *ret = buf_take_string(&b);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* The first run wants them. */
+static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
+        _cleanup_(freep) char *command = NULL;
+        struct layer_meta meta = {0};
+        _cleanup_(freep) char *root = NULL;
+        char real[PATH_MAX] = "";
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+
+                if (s->kind != STEP_COW || s->text)
+                        continue;
+                r = strv_push(&meta.lowers, lower_of(s));
+                if (r >= 0)
+                        r = strv_push(&meta.dests, s->dest);
+                if (r >= 0 && s->flags & STEP_SYSTEM)
+                        r = strv_push(&meta.system, s->dest);
+        }
+        if (r >= 0)
+                r = describe_command(plan, &command);
+        meta.command = command;
+        meta.workspace = box->workspace ? box->workspace : real;
+        if (!box->workspace && !realpath(policy_dir(box->policy), real))
+                meta.workspace = meta.lowers ? meta.lowers[0] : real;
+        if (r < 0)
+                r = error_oom(err);
+        else
+                r = layer_root(environ, &root, err);
+        if (r >= 0)
+                r = layer_new(root, &meta, &box->layers, err);
+        strv_free(meta.lowers);
+        strv_free(meta.dests);
+        strv_free(meta.system);
+        return r;
+}
+
+static int refuse_other_mounts(const struct layer_box *layers, const char *folder, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_POLICY_REFUSED, EBUSY,
+                         "box %s was begun with other mounts or --cow paths, and has changes in %s that it would not "
+                         "see now: apply or discard them first",
+                         layers->meta.id, folder);
+}
+
+/* A folder that is a layer of its own now, and was a part of another before: what the box changed in it would be out of
+ * its sight. */
+static int check_new(const struct layer_box *layers, const char *lower, struct hutch_error *err) {
+        for (size_t n = 0; layers->meta.lowers[n]; n++) {
+                bool any = false;
+
+                if (!path_is_beneath(lower, layers->meta.lowers[n]))
+                        continue;
+                if (stack_has(layers, n, path_tail(lower, layers->meta.lowers[n]) + 1, &any) < 0)
+                        return error_oom(err);
+                if (any)
+                        return refuse_other_mounts(layers, lower, err);
+        }
+        return 0;
+}
+
+/* And the other way round: one that is a layer no longer. A session's system, home and /tmp are nobody's to review, and
+ * wait for the next session. */
+static int check_old(const struct layer_box *layers, const struct plan *plan, const unsigned *numbers,
+                     struct hutch_error *err) {
+        for (size_t n = 0; layers->meta.lowers[n]; n++) {
+                bool used = layer_is_system(&layers->meta, n), any = false;
+
+                for (size_t i = 0; !used && i < plan->n_steps; i++)
+                        used = plan->steps[i].kind == STEP_COW && numbers[plan->steps[i].layer] == n;
+                if (!used && stack_has(layers, n, "", &any) < 0)
+                        return error_oom(err);
+                if (any)
+                        return refuse_other_mounts(layers, layers->meta.lowers[n], err);
+        }
+        return 0;
+}
+
+static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
+        int r;
+
+        for (unsigned n = 0; layers->meta.lowers[n]; n++)
+                if (streq(layers->meta.lowers[n], lower_of(s))) {
+                        *ret = n;
+                        return 0;
+                }
+        r = check_new(layers, lower_of(s), err);
+        if (r < 0)
+                return r;
+        *ret = (unsigned) strv_length(layers->meta.lowers);
+        if (s->flags & STEP_SYSTEM && strv_push(&layers->meta.system, s->dest) < 0)
+                return error_oom(err);
+        return layer_add(layers, lower_of(s), s->dest, err);
+}
+
+/* The plan's folders get the layers that the box has for them, by the folder and not by their order. */
+static int match_layers(struct layer_box *layers, const struct plan *plan, unsigned *numbers, struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW && !plan->steps[i].text)
+                        r = find_layer(layers, &plan->steps[i], &numbers[plan->steps[i].layer], err);
+        return r < 0 ? r : check_old(layers, plan, numbers, err);
+}
+
+static void forget_since(hutch_box *box) {
+        for (size_t i = 0; i < box->n_since; i++)
+                since_done(&box->since[i]);
+        free(take_ptr(box->since));
+        box->n_since = 0;
+}
+
+void layers_free(hutch_box *box) {
+        forget_since(box);
+        layer_free(take_ptr(box->layers));
+}
+
+int layers_remember(hutch_box *box, struct hutch_error *err) {
+        size_t n = strv_length(box->layers->meta.lowers), i;
+        struct since *fresh = calloc(n + 1, sizeof(*fresh));
+        int r = fresh ? 0 : error_oom(err);
+
+        for (i = 0; r >= 0 && i < n; i++) {
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+
+                if (layer_is_system(&box->layers->meta, i))
+                        continue;
+                r = changes_open_layer(box->layers, i, &layer, err);
+                if (r >= 0 && layer.folder >= 0)
+                        r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
+                changes_close_layer(&layer);
+        }
+        forget_since(box);
+        if (r < 0) {
+                while (fresh && i-- > 0)
+                        since_done(&fresh[i]);
+                free(fresh);
+                return r;
+        }
+        box->since = fresh;
+        box->n_since = n;
+        return 0;
+}
+
+static int with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret,
+                       struct hutch_error *err) {
+        return plan_with_layers(plan, layers, ret) < 0 ? error_oom(err) : 0;
+}
+
+/* The box's first layers; where none can be kept on disk, they are in memory. */
+static int make_first(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err) {
+        struct plan_layers layers = {0};
+        int r, can;
+
+        r = make_layers(box, plan, err);
+        if (r < 0)
+                return r;
+        can = layer_can_hold(box->layers);
+        if (can < 0) {
+                layer_remove(box->layers, NULL);
+                layers_free(box);
+                layers.in_memory = errno_text(-can);
+        }
+        return with_layers(plan, &layers, ret, err);
+}
+
+static void free_below(char ***below, unsigned n) {
+        for (unsigned i = 0; below && i < n; i++)
+                strv_free(below[i]);
+        free(below);
+}
+
+/* Those that it has already, found by the directory and not by their order. */
+static int use_layers(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err) {
+        _cleanup_(freep) unsigned *numbers = calloc(plan->n_layers + 1, sizeof(*numbers));
+        struct plan_layers layers = {.numbers = numbers};
+        int r;
+
+        if (!numbers)
+                return error_oom(err);
+        r = layers_remember(box, err);
+        if (r < 0)
+                return r;
+        r = match_layers(box->layers, plan, numbers, err);
+        if (r < 0)
+                return r;
+        r = layer_renew(box->layers, err);
+        if (r < 0)
+                return r;
+        layers.n = (unsigned) strv_length(box->layers->meta.lowers);
+        layers.below = calloc(layers.n + 1, sizeof(*layers.below));
+        for (unsigned n = 0; r >= 0 && layers.below && n < layers.n; n++)
+                r = stack_list_below(box->layers, n, &layers.below[n]);
+        r = r < 0 || !layers.below ? error_oom(err) : with_layers(plan, &layers, ret, err);
+        free_below(layers.below, layers.n);
+        return r;
+}
+
+int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err) {
+        int r;
+
+        r = box_prepare_skeleton(box, plan, err);
+        if (r < 0)
+                return r;
+        if (plan->n_layers == 0 || plan->ephemeral)
+                return with_layers(plan, &(struct plan_layers){0}, ret, err);
+        return box->layers ? use_layers(box, plan, ret, err) : make_first(box, plan, ret, err);
+}
+
+static bool lies_in_another(char *const *lowers, const char *path) {
+        for (; *lowers; lowers++)
+                if (!streq(*lowers, path) && path_is_beneath(path, *lowers))
+                        return true;
+        return false;
+}
+
+static bool has_rule(const struct hutch_policy *policy, const char *path) {
+        char real[PATH_MAX];
+
+        for (size_t i = 0; i < policy->n_paths; i++)
+                if (policy->paths[i].access == HUTCH_COW && realpath(policy->paths[i].path, real) && streq(real, path))
+                        return true;
+        return false;
+}
+
+/* What the box was about is copy-on-write again, whatever the policy says of it. */
+static int adopt(hutch_box *box, struct hutch_error *err) {
+        const struct layer_meta *m = &box->layers->meta;
+        int r = 0;
+
+        for (size_t n = 0; r >= 0 && m->lowers[n]; n++) {
+                if (layer_is_system(m, n)) {
+                        r = policy_set_number(box->policy, KEY_COW_SYSTEM, COW_SYSTEM_ASKED, "--box", err);
+                } else if (streq(m->lowers[n], m->workspace)) {
+                        r = policy_set_number(box->policy, KEY_WORKSPACE_MODE, HUTCH_WORKSPACE_COW, "--box", err);
+                        if (r >= 0)
+                                r = policy_set(box->policy, KEY_WORKSPACE_DIR, m->workspace, "--box", err);
+                } else if (!lies_in_another(m->lowers, m->lowers[n]) && !has_rule(box->policy, m->lowers[n]))
+                        r = policy_add_path(box->policy, HUTCH_COW, m->lowers[n],
+                                            streq(m->lowers[n], m->dests[n]) ? NULL : m->dests[n], "--box", err);
+        }
+        return r;
+}
+
+int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
+        const struct hutch_policy *p = box->policy;
+        _cleanup_(freep) char *root = NULL;
+        int r = layer_root(environ, &root, err);
+
+        if (r >= 0 && policy_flag(p, KEY_EPHEMERAL))
+                r = error_set(err, HUTCH_E_USAGE, EINVAL, "--box and --ephemeral exclude each other");
+        if (r >= 0)
+                r = id[0] ? layer_open(root, id, &box->layers, err)
+                          : layers_find_newest(root, policy_dir(p), &box->layers, err);
+        return r < 0 ? r : adopt(box, err);
+}
+
+/* The place at which the command saw the layer: the last one of those that show it. One that lies in another is shown
+ * wherever that is, and only the other has steps for all its places. */
+static int place_of(const hutch_box *box, const struct plan *plan, size_t layer, char **ret) {
+        const struct step *own = NULL, *outer = NULL, *shown = NULL;
+
+        for (const struct step *s = plan->steps; s < plan->steps + plan->n_steps; s++) {
+                if (s->kind != STEP_COW)
+                        continue;
+                if (s->layer == layer && !s->text)
+                        own = s;
+                if (s->layer == layer && (!shown || path_is_beneath(plan->cwd, s->dest)))
+                        shown = s;
+        }
+        for (const struct step *s = plan->steps; own && s < own; s++)
+                if (s->kind == STEP_COW && !s->text && !outer && path_is_beneath(own->dest, s->dest) &&
+                    path_is_beneath(own->source, s->source))
+                        outer = s;
+        for (const struct step *s = plan->steps; outer && s < plan->steps + plan->n_steps; s++)
+                if (s->kind == STEP_COW && s->layer == outer->layer && path_is_beneath(plan->cwd, s->dest))
+                        return asprintf(ret, "%s%s", s->dest, path_tail(own->dest, outer->dest)) < 0 ? -ENOMEM : 0;
+        *ret = strdup(shown ? shown->dest : box->layers->meta.dests[layer]);
+        return *ret ? 0 : -ENOMEM;
+}
+
+int tracked_add(struct tracked *t, const char *place, const struct change_list *list) {
+        char ***lists[] = {
+                [CHANGE_CREATED] = &t->created, [CHANGE_MODIFIED] = &t->modified, [CHANGE_DELETED] = &t->deleted};
+        int r = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+                if (!*lists[i])
+                        *lists[i] = calloc(1, sizeof(char *));
+                if (!*lists[i])
+                        return -ENOMEM;
+        }
+        for (size_t i = 0; r >= 0 && i < list->n; i++)
+                r = strv_pushf(lists[list->items[i].kind], "%s/%s", place, list->items[i].path);
+        return r;
+}
+
+/* Those of this run alone. */
+static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes, struct tracked *t,
+                        struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < changes->n_layers; i++) {
+                _cleanup_(change_list_done) struct change_list since = {0};
+                const struct layer_pair *layer = &changes->layers[i];
+                _cleanup_(freep) char *place = NULL;
+
+                if (layer->folder < 0)
+                        continue;
+                if (i < box->n_since)
+                        r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
+                if (r >= 0 && (place_of(box, plan, i, &place) < 0 ||
+                               tracked_add(t, place, i < box->n_since ? &since : &layer->list) < 0))
+                        r = error_oom(err);
+        }
+        return r;
+}
+
+/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once; one with frozen
+ * layers has come a way, and stays. */
+int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
+        struct changes changes = {0};
+        struct tracked t = {0};
+        size_t n;
+        int r;
+
+        if (!box->layers)
+                return 0;
+        r = changes_record(box->layers, &changes, err);
+        if (r >= 0)
+                r = sort_changes(box, plan, &changes, &t, err);
+        n = changes.n;
+        changes_done(&changes);
+        if (r >= 0 && box->keep_changes && !box_is_session(box) && n == 0 &&
+            strv_length(box->layers->meta.chain) == 0) {
+                layer_remove(box->layers, NULL);
+                layers_free(box);
+        }
+        t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
+        *ret = t;
+        return r;
+}
+
+void layers_forget(hutch_box *box) {
+        struct changes changes = {0};
+        size_t n;
+
+        if (!box->layers || !box->keep_changes || changes_read(box->layers, &changes, NULL) < 0)
+                return;
+        n = changes.n;
+        changes_done(&changes);
+        if (n == 0 && strv_length(box->layers->meta.chain) == 0) {
+                layer_remove(box->layers, NULL);
+                layers_free(box);
+        }
+}

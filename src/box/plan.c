@@ -1,0 +1,48 @@
+/* From a policy and a request to a plan: the facts are gathered, the backend is chosen, and src/plan does the rest. */
+#include <errno.h>
+#include <limits.h>
+
+#include "../host/beside.h"
+#include "box.h"
+
+extern char **environ;
+
+int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
+              const char *shell, struct plan **ret, struct hutch_error *err) {
+        _cleanup_(survey_freep) struct survey *survey = NULL;
+        const struct backend *backend;
+        struct host_facts full = *facts;
+        struct offers offers;
+        char tools[PATH_MAX];
+        struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
+        int r;
+
+        input.session = shell != NULL;
+        input.shell = shell && shell[0] ? shell : NULL;
+
+        r = policy_validate(policy, err);
+        if (r < 0) {
+                error_stage(err, "policy");
+                return r;
+        }
+        r = backend_choose(backend_rows, policy_text(policy, KEY_ISOLATION), facts, &backend, err);
+        if (r < 0) {
+                error_stage(err, "backend");
+                return r;
+        }
+        r = survey_make(policy, environ, &survey, err);
+        if (r < 0)
+                return r;
+        if (policy_number(policy, KEY_COW_SYSTEM) && host_find_beside("box-tools", tools) == 0) {
+                survey->tools = realpath(tools, NULL);
+                if (!survey->tools)
+                        return error_oom(err);
+        }
+        if (policy_wants_group(policy))
+                full.cgroups = host_cgroups_read();
+        backend->offer(policy, &full, &offers);
+        input.survey = survey;
+        input.backend = backend->name;
+        input.traits = backend->traits;
+        return plan_make(&input, ret, err);
+}

@@ -1,0 +1,17 @@
+/* The files of a box without a root of its own: a scratch directory for its home and temporary files, and the Landlock
+ * rules for everything that the plan grants. */
+#pragma once
+
+#include "init.h"
+
+struct scratch {
+        int parent; /* the directory that it is in, -1: there is none */
+        int lock;   /* held while the box lives; the next start removes those that no process holds */
+        char name[64];
+};
+
+/* Makes the scratch directory, and puts its path in the place of SCRATCH in a copy of the plan. */
+int confine_prepare(struct init_input *in, struct scratch *ret, struct hutch_error *err);
+void confine_remove(struct scratch *scratch);
+
+int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);

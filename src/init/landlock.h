@@ -1,0 +1,19 @@
+/* Landlock rulesets, by what the kernel's ABI knows. */
+#pragma once
+
+#include <linux/landlock.h>
+
+#include "../base/error.h"
+#include "../host/sys.h"
+
+#define LANDLOCK_READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define LANDLOCK_DEVICES ((uint64_t) (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK))
+
+/* Every right on files that this ABI knows. */
+uint64_t landlock_handled(int abi);
+
+/* A ruleset that grants nothing yet. net and scoped count as far as the ABI knows them. */
+int landlock_new(int abi, uint64_t net, uint64_t scoped, int *ret, struct hutch_error *err);
+
+/* Grants rights on a path and everything beneath it. A path that does not exist needs no rule. */
+int landlock_allow(int ruleset, const char *path, uint64_t rights, struct hutch_error *err);

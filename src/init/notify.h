@@ -1,0 +1,15 @@
+/* Calls of the box that init performs for it, on the landlock backend.
+ *
+ * Landlock does not know calls that change a file's attributes, and below ABI 6 not whom a signal goes to. The filter
+ * stops the calling thread and notifies init, which copies the arguments, decides on its own copy and makes the call
+ * itself: what the box changes in its memory meanwhile is never looked at again. init has the same user as the box, so
+ * it can do nothing that the mode bits would refuse; it only narrows. */
+#pragma once
+
+#include "../plan/plan.h"
+
+/* Answers one call; `listener` is readable. */
+void notify_answer(int listener, const struct plan *plan);
+
+/* Whether a process descends from this one. */
+bool notify_is_ours(pid_t pid);

@@ -1,0 +1,169 @@
+/* The files of a box without a root of its own: the host's paths, each granted by a Landlock rule.
+ *
+ * Rules only add rights, and hold for everything beneath a path. So a path cannot appear elsewhere, nor can anything
+ * inside a granted directory be taken away again: what a policy asks for of that kind is refused.
+ *
+ * The home and the temporary directory are directories of a scratch directory that init makes. A plan has no side
+ * effects and cannot name it: paths beneath SCRATCH stand for it until then. */
+#include "plan.h"
+
+#include <errno.h>
+
+#include "../base/path.h"
+
+/* What programs read of the kernel's state. Not /proc as a whole: it has the arguments of every process. */
+static const char *const kernel_files[] = {
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/stat",
+        "/proc/uptime",
+        "/proc/loadavg",
+        "/proc/version",
+        "/proc/filesystems",
+        "/proc/sys/kernel/ngroups_max",
+        "/proc/sys/kernel/osrelease",
+        "/proc/sys/kernel/pid_max",
+        "/proc/sys/kernel/threads-max",
+        "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/net/core/somaxconn",
+        "/sys/devices/system/cpu",
+        "/sys/kernel/mm/transparent_hugepage",
+};
+
+static const char *const devices[] = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
+                                      "/dev/urandom", "/dev/tty",  "/dev/ptmx"};
+
+static int refuse(struct hutch_error *err, const char *origin, const char *path, const char *why) {
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "%s %s: not possible on 'landlock': %s", origin,
+                         path, why);
+}
+
+/* Whether the policy grants something that contains the path: a system directory, the workspace or another rule. */
+static bool is_granted(const struct plan_input *in, const char *real, bool writable) {
+        const struct hutch_policy *policy = in->policy;
+        const struct survey *survey = in->survey;
+
+        for (size_t i = 0; !writable && i < survey->n_system; i++)
+                if (path_is_beneath(real, survey->system[i].path))
+                        return true;
+        if (policy_workspace(policy) != HUTCH_WORKSPACE_NONE && survey->workspace.real &&
+            (!writable || policy_workspace(policy) == HUTCH_WORKSPACE_RW) &&
+            path_is_beneath(real, survey->workspace.real))
+                return true;
+        for (size_t i = 0; i < policy->n_paths; i++)
+                if ((policy->paths[i].access == HUTCH_WRITE || (!writable && policy->paths[i].access == HUTCH_READ)) &&
+                    survey->paths[i].real && path_is_beneath(real, survey->paths[i].real))
+                        return true;
+        return false;
+}
+
+static int check_rule(const struct plan_input *in, size_t i, struct hutch_error *err) {
+        const struct path_rule *rule = &in->policy->paths[i];
+        const char *real = in->survey->paths[i].real ? in->survey->paths[i].real : rule->path;
+
+        if (rule->dest && !streq(rule->dest, rule->path) && !streq(rule->dest, real))
+                return refuse(err, rule->origin, rule->path,
+                              "a path cannot appear elsewhere without a mount namespace");
+        switch (rule->access) {
+        case HUTCH_HIDE:
+                if (is_granted(in, real, false))
+                        return refuse(err, rule->origin, rule->path,
+                                      "nothing inside a granted directory can be hidden without a mount namespace");
+                return 0;
+        case HUTCH_READ:
+                if (is_granted(in, real, true))
+                        return refuse(err, rule->origin, rule->path,
+                                      "nothing inside a writable directory can be made read-only without a mount "
+                                      "namespace");
+                return 0;
+        case HUTCH_TMPFS:
+                return refuse(err, rule->origin, rule->path, "it needs a mount namespace");
+        case HUTCH_COW:
+                return refuse(err, rule->origin, rule->path, "copy-on-write needs a mount namespace");
+        default:
+                return 0;
+        }
+}
+
+int plan_check_grants(const struct plan_input *in, struct hutch_error *err) {
+        const struct hutch_policy *policy = in->policy;
+        int r;
+
+        if (policy_flag(policy, KEY_ALLOW_NESTED))
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "--allow-nested needs the namespace backend");
+        if (policy_number(policy, KEY_IDENTITY) == HUTCH_AS_ROOT)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "--as root needs the namespace backend");
+        if (in->session)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "sessions are not supported on 'landlock' yet");
+        if (policy_workspace(policy) == HUTCH_WORKSPACE_COW)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "a copy-on-write workspace is not supported on 'landlock' yet: use --workspace rw or "
+                                 "ro");
+        for (size_t i = 0; i < policy->n_paths; i++) {
+                r = check_rule(in, i, err);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int grant(struct plan *plan, const char *path, unsigned flags, const char *origin) {
+        return plan_add_step(plan, (struct step){.kind = STEP_BIND,
+                                                 .flags = flags,
+                                                 .source = (char *) path,
+                                                 .dest = (char *) path,
+                                                 .origin = (char *) origin});
+}
+
+static int grant_fact(struct plan *plan, const struct path_fact *fact, bool writable, const char *origin) {
+        return plan_add_step(plan, (struct step){.kind = STEP_BIND,
+                                                 .flags = STEP_GRANTED | (writable ? STEP_WRITABLE : 0),
+                                                 .owner = fact->uid,
+                                                 .group = fact->gid,
+                                                 .dev = fact->dev,
+                                                 .ino = fact->ino,
+                                                 .source = fact->real,
+                                                 .dest = fact->real,
+                                                 .origin = (char *) origin});
+}
+
+static int add_own(struct plan *plan, const char *dest, mode_t mode) {
+        return plan_add_step(
+                plan, (struct step){.kind = STEP_TMPFS, .flags = STEP_WRITABLE, .mode = mode, .dest = (char *) dest});
+}
+
+int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        const struct survey *survey = in->survey;
+        const struct hutch_policy *policy = in->policy;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < survey->n_system; i++)
+                if (!survey->system[i].link)
+                        r = grant(plan, survey->system[i].path, STEP_SYSTEM, "default");
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(kernel_files); i++)
+                r = grant(plan, kernel_files[i], STEP_REPLACE, "default");
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(devices); i++)
+                r = grant(plan, devices[i], STEP_REPLACE | STEP_WRITABLE | STEP_DEVICES, "default");
+        if (r >= 0 && survey->resolv_conf)
+                r = grant(plan, survey->resolv_conf, STEP_REPLACE, "default");
+        if (r >= 0)
+                r = add_own(plan, SCRATCH "/tmp", 0700);
+        if (r >= 0)
+                r = add_own(plan, SCRATCH "/home", 0700);
+        if (r >= 0)
+                r = policy_workspace(policy) == HUTCH_WORKSPACE_NONE
+                            ? add_own(plan, SCRATCH "/workspace", 0755)
+                            : grant_fact(plan, &survey->workspace, policy_workspace(policy) == HUTCH_WORKSPACE_RW,
+                                         "workspace");
+        for (size_t i = 0; r >= 0 && i < policy->n_paths; i++) {
+                const struct path_rule *rule = &policy->paths[i];
+
+                if (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE)
+                        r = grant_fact(plan, &survey->paths[i], rule->access == HUTCH_WRITE, rule->origin);
+                else if (rule->access == HUTCH_DEVICE)
+                        r = grant(plan, survey->paths[i].real, STEP_WRITABLE | STEP_DEVICES, rule->origin);
+        }
+        return r < 0 ? error_oom(err) : 0;
+}

@@ -1,0 +1,73 @@
+/* A plan and the layers of a box: where what is copy-on-write is written, and what lies below. A plan is never changed;
+ * the one with the layers is a new one. */
+#include "plan.h"
+
+#include <errno.h>
+
+#include "../base/buf.h"
+#include "../base/strv.h"
+
+/* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
+static int add_below(struct plan *plan, unsigned layer, const char *folder) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                struct step *s = &plan->steps[i];
+                size_t n = strv_length(s->below);
+
+                if (s->kind != STEP_COW || s->layer != layer || s->text)
+                        continue;
+                r = strv_push(&s->below, folder);
+                /* The skeleton of a system folder stays next to what it stands for. */
+                if (r >= 0 && s->flags & STEP_SYSTEM && n > 0) {
+                        char *skeleton = s->below[n - 1];
+
+                        s->below[n - 1] = s->below[n];
+                        s->below[n] = skeleton;
+                }
+        }
+        return r;
+}
+
+static void renumber(struct plan *plan, const unsigned *numbers, unsigned n) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_COW)
+                        plan->steps[i].layer = numbers[plan->steps[i].layer];
+        plan->n_layers = n;
+}
+
+static int copy(const struct plan *plan, struct plan **ret) {
+        _cleanup_(buf_done) struct buf encoded = {0};
+        int r = plan_encode(plan, &encoded);
+
+        return r < 0 ? r : plan_decode(encoded.data, encoded.len, ret);
+}
+
+static int put_layers(struct plan *plan, const struct plan_layers *layers) {
+        if (layers->numbers)
+                renumber(plan, layers->numbers, layers->n);
+        for (unsigned n = 0; layers->below && n < layers->n; n++)
+                for (char **one = layers->below[n]; one && *one; one++)
+                        if (add_below(plan, n, *one) < 0)
+                                return -ENOMEM;
+        if (!layers->in_memory)
+                return 0;
+        plan->ephemeral = true;
+        return events_note(&plan->events, NOTICE_COW_IN_MEMORY, NULL, NULL,
+                           "changes in copy-on-write directories are kept in memory and lost with the box: the file "
+                           "system of the state directory cannot hold layers (%s)",
+                           layers->in_memory);
+}
+
+int plan_with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret) {
+        _cleanup_(plan_freep) struct plan *made = NULL;
+        int r = copy(plan, &made);
+
+        if (r < 0)
+                return r;
+        r = put_layers(made, layers);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(made);
+        return 0;
+}

@@ -1,0 +1,156 @@
+/* The table behind schema.h, and what can be looked up in it. */
+#include "schema.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "../base/text.h"
+#include "../net/rules.h"
+
+static const char *const workspace_names[] = {"none", "ro", "rw", "cow", NULL};
+static const unsigned char workspace_rank[] = {0, 1, 3, 2};
+static const char *const identity_names[] = {"host", "user", "root", NULL};
+static const char *const network_names[] = {"deny", "open", "loopback", "allowlist", NULL};
+static const unsigned char network_rank[] = {0, 3, 1, 2};
+static const char *const at_names[] = {"host", "workspace", NULL};
+static const char *const overflow_names[] = {"kill", "truncate", NULL};
+static const char *const cow_system_names[] = {"no", "try", "yes", NULL};
+static const char *const isolation_names[] = {"auto",  "none",        "landlock",  "namespace",
+                                              "bwrap", "systemd-run", "container", NULL};
+static const struct alias isolation_aliases[] = {
+        {"restricted", "auto"}, {"native", "none"}, {"docker", "container"}, {0}};
+
+/* A name or a pattern with "*"; other wildcards are refused, so that none is taken for a name. */
+static int check_variable_name(const char *name, struct hutch_error *err) {
+        if (name[0] && !strpbrk(name, "= \t\n?[]\\"))
+                return 0;
+        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not the name of a variable", name);
+}
+
+static int check_publish(const char *text, struct hutch_error *err) {
+        uint16_t host_port, port;
+
+        if (streq(text, "auto") || publish_parse(text, &host_port, &port) >= 0)
+                return 0;
+        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not PORT, HOSTPORT:PORT or auto", text);
+}
+
+static int check_host_port(const char *text, struct hutch_error *err) {
+        uint16_t port;
+
+        if (streq(text, "*") || port_parse(text, &port) >= 0)
+                return 0;
+        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not a port (1 to 65535) or '*'", text);
+}
+
+static const struct key_info keys[] = {
+#define KEY(ID, ...) [KEY_##ID] = {.id = #ID, __VA_ARGS__},
+#include "keys.def"
+#ifdef HUTCH_TEST_KEYS
+#include HUTCH_TEST_KEYS
+#endif
+#undef KEY
+};
+
+static const struct {
+        const char *placeholder, *expects;
+} types[N_TYPES] = {
+        [TYPE_TEXT] = {"TEXT", "a text"},
+        [TYPE_DIR] = {"DIR", "a directory"},
+        [TYPE_COUNT] = {"NUMBER", "a number"},
+        [TYPE_SIZE] = {"SIZE", "a size (256M, 2G)"},
+        [TYPE_DURATION] = {"DURATION", "a duration (500ms, 30s, 2m)"},
+        [TYPE_PERCENT] = {"PERCENT", "a percentage (50%)"},
+        [TYPE_LIST] = {"TEXT", "a text"},
+        [TYPE_MAP] = {"NAME=VALUE", "NAME=VALUE"},
+        [TYPE_PATH] = {"PATH", "a path"},
+        [TYPE_HOST] = {"HOST[:PORT]", "a host, with a port or without"},
+        [TYPE_ENV] = {"NAME[=VALUE]", "NAME=VALUE or NAME"},
+        [TYPE_ENV_PASS] = {"NAME", "the name of a variable"},
+        [TYPE_ENV_FILE] = {"FILE", "a file"},
+};
+
+const struct key_info *key_info(enum key key) {
+        return &keys[key];
+}
+
+unsigned key_verbs(enum key key) {
+        return keys[key].verbs ? keys[key].verbs : FOR_BOX;
+}
+
+bool key_is_list(enum key key) {
+        return keys[key].type >= TYPE_LIST;
+}
+
+enum key key_find_option(const char *name) {
+        enum key key = 0;
+
+        while (key < N_KEYS && (!keys[key].option || !streq(keys[key].option, name)))
+                key++;
+        return key;
+}
+
+enum key key_find(const char *name) {
+        enum key key = 0;
+
+        while (key < N_KEYS && (!keys[key].key || !streq(keys[key].key, name)))
+                key++;
+        return key;
+}
+
+static size_t count_names(enum key key) {
+        size_t n = 0;
+
+        while (keys[key].names[n])
+                n++;
+        return n;
+}
+
+/* The words joined by "|"; cut where the room is too small, which the unit test of the table rules out. */
+static const char *join_names(enum key key, char *room, size_t size) {
+        size_t used = 0;
+
+        room[0] = 0;
+        for (size_t i = 0; keys[key].names[i] && used < size; i++)
+                used += (size_t) snprintf(room + used, size - used, "%s%s", i ? "|" : "", keys[key].names[i]);
+        return room;
+}
+
+const char *key_placeholder(enum key key, char *room, size_t size) {
+        if (keys[key].type == TYPE_FLAG)
+                return NULL;
+        if (keys[key].value)
+                return keys[key].value;
+        return keys[key].type == TYPE_CHOICE ? join_names(key, room, size) : types[keys[key].type].placeholder;
+}
+
+const char *key_expects(enum key key, char *room, size_t size) {
+        if (keys[key].type != TYPE_CHOICE)
+                return types[keys[key].type].expects;
+        memcpy(room, "one of ", 8);
+        join_names(key, room + 7, size - 7);
+        return room;
+}
+
+const char *key_name(enum key key, uint64_t value) {
+        return keys[key].names[value];
+}
+
+int key_parse_choice(enum key key, const char *word, uint64_t *ret, struct hutch_error *err) {
+        const struct alias *alias = keys[key].aliases;
+        char room[128];
+        const char *near;
+
+        for (; alias && alias->word; alias++)
+                if (streq(alias->word, word))
+                        word = alias->means;
+        for (size_t i = 0; keys[key].names[i]; i++)
+                if (streq(keys[key].names[i], word)) {
+                        *ret = i;
+                        return 0;
+                }
+        near = text_nearest(word, keys[key].names, count_names(key));
+        return error_set(err, keys[key].unknown ? keys[key].unknown : HUTCH_E_POLICY_INVALID, EINVAL,
+                         "'%s' is not %s%s%s%s", word, key_expects(key, room, sizeof(room)),
+                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}

@@ -1,0 +1,241 @@
+/* The warden's side of a relay: starts it when init has the box's network, lets init go on when it is ready, and turns
+ * what it reports into events. A relay that fails before that ends the box; one that ends later leaves the box without
+ * a way out, because the kernel's rules stay. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "../base/io.h"
+#include "../host/beside.h"
+#include "network.h"
+
+#define LAST_WORDS_MS 500
+
+static void report(struct run *run, const struct hutch_event *event) {
+        if (run->in.event)
+                run->in.event(run->in.event_user, event);
+}
+
+static void report_denial(struct run *run, const struct relay_event *e) {
+        char target[sizeof(e->name) + 16];
+        struct hutch_event event = {.kind = HUTCH_EVENT_DENIAL,
+                                    .severity = HUTCH_NOTICE,
+                                    .code = e->address[0] ? "connect" : "resolve",
+                                    .subject = target,
+                                    .text = e->rule,
+                                    .fix = e->fix[0] ? e->fix : NULL};
+        const char *host = e->name[0] ? e->name : e->address;
+
+        if (e->port)
+                snprintf(target, sizeof(target), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, e->port);
+        else
+                snprintf(target, sizeof(target), "%s", host);
+        report(run, &event);
+}
+
+static void report_published(struct run *run, const struct relay_event *e) {
+        char port[16], address[32];
+        const struct hutch_event event = {.kind = HUTCH_EVENT_PUBLISHED,
+                                          .severity = HUTCH_INFO,
+                                          .code = "published",
+                                          .subject = port,
+                                          .text = address};
+
+        snprintf(port, sizeof(port), "%u", e->port);
+        snprintf(address, sizeof(address), "127.0.0.1:%u", e->host_port);
+        report(run, &event);
+}
+
+static json_t *text_or_null(const char *text) {
+        return text[0] ? json_string(text) : json_null();
+}
+
+/* One line of --net-log. The kernel appends it whole. */
+static void write_log(int fd, const struct relay_event *e) {
+        static const char *const kinds[] = {
+                [RELAY_REFUSED] = "refused", [RELAY_OPENED] = "opened", [RELAY_CLOSED] = "closed"};
+        _cleanup_(freep) char *line = NULL;
+        struct timespec now;
+        json_t *object;
+
+        if (fd < 0 || (e->kind != RELAY_REFUSED && e->kind != RELAY_OPENED && e->kind != RELAY_CLOSED))
+                return;
+        clock_gettime(CLOCK_REALTIME, &now);
+        object = json_pack("{s:f, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "time",
+                           (double) now.tv_sec + (double) now.tv_nsec / 1e9, "decision", kinds[e->kind], "protocol",
+                           e->udp ? "udp" : "tcp", "name", text_or_null(e->name), "address", text_or_null(e->address),
+                           "port", e->port, "rule", text_or_null(e->rule), "fix", text_or_null(e->fix));
+        if (object && e->kind == RELAY_CLOSED) {
+                json_object_set_new(object, "sent", json_integer((json_int_t) e->sent));
+                json_object_set_new(object, "received", json_integer((json_int_t) e->received));
+        }
+        line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+        json_decref(object);
+        if (line)
+                dprintf(fd, "%s\n", line);
+}
+
+/* false: nothing more will come. */
+static bool take_event(struct run *run, int flags) {
+        struct relay_link *l = run->relay;
+        struct relay_event e;
+        ssize_t n = recv(l->control, &e, sizeof(e), flags);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return true;
+        if (n != sizeof(e))
+                return false;
+        write_log(l->log, &e);
+        switch (e.kind) {
+        case RELAY_READY:
+                l->ready = true;
+                run_order(run, ORDER_GO, 0, NULL, 0);
+                break;
+        case RELAY_FAILED:
+                if (l->ready || run->failed)
+                        break;
+                run->outcome.error = e.error;
+                run_give_up(run);
+                break;
+        case RELAY_REFUSED:
+                report_denial(run, &e);
+                break;
+        case RELAY_PUBLISHED:
+                report_published(run, &e);
+                break;
+        case RELAY_OPENED:
+        case RELAY_CLOSED:
+                break;
+        case RELAY_LISTENED:
+                if (publish_answered(run, e.port, e.error.errnum))
+                        report_published(run, &e);
+                break;
+        }
+        return true;
+}
+
+static void on_relay(void *data, uint32_t events _unused_) {
+        struct run *run = data;
+
+        if (take_event(run, MSG_DONTWAIT))
+                return;
+        watch_remove(&run->relay->watch);
+        if (run->relay->ready || run->failed || run->reaped)
+                return;
+        error_set(&run->outcome.error, HUTCH_E_SETUP_FAILED, EPIPE, "hutch-relay ended before it was ready");
+        run_give_up(run);
+}
+
+static int make_config(const struct plan *plan, struct hutch_error *err) {
+        _cleanup_(buf_done) struct buf b = {0};
+        _cleanup_(closep) int fd = memfd_create("hutch-relay", MFD_CLOEXEC);
+        int r;
+
+        relay_config_encode(&plan->network, &b);
+        if (b.oom)
+                return error_oom(err);
+        r = fd < 0 ? -errno : write_all(fd, b.data, b.len);
+        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+                r = -errno;
+        if (r < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot pass rules to hutch-relay: %s", errno_text(-r));
+        return take_fd(&fd);
+}
+
+/* In the child: its descriptors in their places, and nothing else of the warden's. */
+static void _noreturn_ become_relay(const char *path, int control, int config, int netns) {
+        char *const argv[] = {(char *) "hutch-relay", NULL}, *const env[] = {NULL};
+        int fds[] = {control, config, netns}, null = open("/dev/null", O_RDWR);
+        sigset_t none;
+
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                fds[i] = fcntl(fds[i], F_DUPFD, 16);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+                if (fds[i] < 0 || dup2(fds[i], RELAY_CONTROL + (int) i) < 0)
+                        _exit(125);
+        for (int i = 0; i < 3; i++)
+                if (dup2(null, i) < 0)
+                        _exit(125);
+        syscall(SYS_close_range, RELAY_NETNS + 1, ~0u, 0);
+        setsid();
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (chdir("/") == 0)
+                execve(path, argv, env);
+        _exit(125);
+}
+
+int relay_start(struct run *run, int netns, struct hutch_error *err) {
+        _cleanup_(closep) int config = -1, ours = -1, theirs = -1, log = -1;
+        struct relay_link *l;
+        char path[PATH_MAX];
+        int ends[2], r;
+        pid_t pid;
+
+        if (run->relay || netns < 0)
+                return error_set(err, HUTCH_E_INTERNAL, EPROTO, "unexpected message from the box's init");
+        if (host_find_beside("hutch-relay", path) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
+                                 "cannot find hutch-relay beside hutch or in %s: reinstall hutch", HUTCH_LIBEXECDIR);
+        if (run->in.plan->network.log) {
+                log = open(run->in.plan->network.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
+                           0600);
+                if (log < 0)
+                        return error_set(err, HUTCH_E_IO, errno, "cannot open %s: %s", run->in.plan->network.log,
+                                         errno_text(errno));
+        }
+        config = make_config(run->in.plan, err);
+        if (config < 0)
+                return config;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));
+        ours = ends[0];
+        theirs = ends[1];
+        l = calloc(1, sizeof(*l));
+        if (!l)
+                return error_oom(err);
+        pid = fork();
+        if (pid == 0)
+                become_relay(path, theirs, config, netns);
+        if (pid < 0) {
+                free(l);
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start hutch-relay: %s", errno_text(errno));
+        }
+        *l = (struct relay_link){.pid = pid, .control = take_fd(&ours), .log = take_fd(&log)};
+        run->relay = l;
+        r = loop_watch(run->loop, l->control, EPOLLIN, on_relay, run, &l->watch);
+        if (r < 0)
+                return error_set(err, HUTCH_E_INTERNAL, r, "cannot watch hutch-relay: %s", errno_text(-r));
+        return 0;
+}
+
+void relay_stop(struct run *run) {
+        struct relay_link *l = run->relay;
+        struct pollfd p;
+
+        if (!l)
+                return;
+        watch_remove(&l->watch);
+        publish_done(l);
+        shutdown(l->control, SHUT_WR);
+        p = (struct pollfd){.fd = l->control, .events = POLLIN};
+        while (poll(&p, 1, LAST_WORDS_MS) > 0 && take_event(run, MSG_DONTWAIT))
+                ;
+        kill(l->pid, SIGKILL);
+        while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+        close(l->control);
+        closep(&l->log);
+        run->relay = NULL;
+        free(l);
+}

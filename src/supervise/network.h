@@ -1,0 +1,20 @@
+/* The warden's link to the relay of a box. */
+#pragma once
+
+#include "../net/relay.h"
+#include "run_internal.h"
+
+struct relay_link {
+        pid_t pid;
+        int control;
+        struct watch *watch;
+        bool ready;
+        int log; /* -1: none */
+        struct listener *listeners;
+        struct pending *pending;
+        uint8_t published[8192]; /* a bit for each port */
+};
+
+void publish_watch(struct run *run, int fd); /* takes the descriptor of a filter's notifications */
+bool publish_answered(struct run *run, uint16_t port, int errnum);
+void publish_done(struct relay_link *link);

@@ -1,0 +1,264 @@
+/* What a workspace is to git, and which names in it the host would run.
+ *
+ * A checkout's administrative directory may lie outside of the workspace: the workspace is a subdirectory, a linked
+ * worktree or a submodule. For git to work it has to be attached, and attaching is a grant. A `.git` file is one that a
+ * box may have written, so what it names is believed only if the directory itself names the checkout in return, by its
+ * `gitdir` or by core.worktree: both are out of the box's reach.
+ *
+ * Nothing is run, and the cost does not depend on the size of the workspace. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "../base/io.h"
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../protect/gitconfig.h"
+#include "../protect/layout.h"
+#include "../protect/names.h"
+#include "survey.h"
+
+#define MOST_CONFIG ((size_t) 1 << 20)
+#define MOST_MODULES 256
+
+static char *join(const char *directory, const char *name) {
+        char *path;
+
+        return asprintf(&path, "%s/%s", streq(directory, "/") ? "" : directory, name) < 0 ? NULL : path;
+}
+
+/* The last value of a key in one file; NULL where it has none. Includes are not followed. */
+static int config_value(const char *file, const char *key, char **ret) {
+        _cleanup_(strv_freep) char **values = NULL;
+        _cleanup_(freep) char *text = NULL;
+        size_t len = 0, n = strlen(key);
+        int r = read_whole_file(AT_FDCWD, file, MOST_CONFIG, &text, &len);
+
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        r = gitconfig_list(text, len, &values);
+        if (r < 0)
+                return r;
+        for (char **v = values; v && *v; v++)
+                if (strncmp(*v, key, n) == 0 && (*v)[n] == '=') {
+                        free(*ret);
+                        *ret = gitconfig_unquote(*v + n + 1);
+                        if (!*ret)
+                                return -ENOMEM;
+                }
+        return 0;
+}
+
+static bool same_place(const char *path, const char *from, const char *real) {
+        _cleanup_(freep) char *whole = NULL;
+        char resolved[PATH_MAX];
+
+        return path_make_absolute(path, from, &whole) >= 0 && realpath(whole, resolved) && streq(resolved, real);
+}
+
+/* Whether an administrative directory names the checkout in return. */
+static int points_back(const struct git_layout *l, bool *ret) {
+        _cleanup_(freep) char *file = join(l->git_dir, "gitdir"), *config = join(l->git_dir, "config"), *back = NULL;
+        _cleanup_(freep) char *dot_git = join(l->worktree, ".git"), *text = NULL;
+        char *end;
+        int r;
+
+        if (!file || !config || !dot_git)
+                return -ENOMEM;
+        r = read_whole_file(AT_FDCWD, file, PATH_MAX, &text, NULL);
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0) {
+                end = strpbrk(text, "\r\n");
+                if (end)
+                        *end = 0;
+                *ret = same_place(text, l->git_dir, dot_git);
+                return 0;
+        }
+        r = config_value(config, "core.worktree", &back);
+        if (r < 0)
+                return r;
+        *ret = back && same_place(back, l->git_dir, l->worktree);
+        return 0;
+}
+
+/* No box gets the home, or hutch's own directories, because a repository happens to lie there. */
+static bool may_attach(const struct survey *s, const char *path) {
+        const char *homes[] = {s->home, s->passwd_home, s->home_fact.real};
+
+        if (streq(path, "/"))
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
+                if (homes[i] && path_is_beneath(homes[i], path))
+                        return false;
+        for (char **own = s->own_folders; own && *own; own++)
+                if (path_is_beneath(*own, path) || path_is_beneath(path, *own))
+                        return false;
+        return true;
+}
+
+/* ---- what the host would run ---- */
+
+static int seal(struct survey *s, const char *directory, const char *name) {
+        _cleanup_(freep) char *path = join(directory, name);
+        struct stat st;
+
+        if (!path)
+                return -ENOMEM;
+        /* A link cannot be attached over itself. What it leads to can. */
+        if (lstat(path, &st) < 0 || (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+                return 0;
+        return strv_push(&s->sealed, path);
+}
+
+static int seal_repository(struct survey *s, const char *git_dir) {
+        static const char *const names[] = {"hooks",     "config", "config.worktree",
+                                            "commondir", "gitdir", "info/attributes"};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(names); i++)
+                r = seal(s, git_dir, names[i]);
+        return r;
+}
+
+/* The administrative directories of submodules, which may lie deeper: sub/module has modules/sub/module. */
+static int seal_modules(struct survey *s, const char *directory, unsigned depth,
+                        unsigned *n) { /* NOLINT(misc-no-recursion) */
+        DIR *d = opendir(directory);
+        struct dirent *e;
+        int r = 0;
+
+        while (d && r >= 0 && *n < MOST_MODULES && (e = readdir(d))) {
+                _cleanup_(freep) char *path = NULL, *head = NULL;
+
+                if (e->d_name[0] == '.' || e->d_type != DT_DIR)
+                        continue;
+                path = join(directory, e->d_name);
+                head = path ? join(path, "HEAD") : NULL;
+                if (!head)
+                        r = -ENOMEM;
+                else if (access(head, F_OK) == 0) {
+                        (*n)++;
+                        r = seal_repository(s, path);
+                } else if (depth > 0)
+                        r = seal_modules(s, path, depth - 1, n);
+        }
+        if (d)
+                closedir(d);
+        return r;
+}
+
+/* Other worktrees' directories as a whole: `git worktree prune` in the box would remove them. */
+static int seal_worktrees(struct survey *s, const struct git_layout *l) {
+        _cleanup_(freep) char *directory = join(l->common_dir, "worktrees");
+        DIR *d = directory ? opendir(directory) : NULL;
+        struct dirent *e;
+        int r = directory ? 0 : -ENOMEM;
+
+        while (d && r >= 0 && (e = readdir(d))) {
+                _cleanup_(freep) char *path = e->d_name[0] == '.' ? NULL : join(directory, e->d_name);
+
+                if (path && !streq(path, l->git_dir))
+                        r = seal(s, directory, e->d_name);
+        }
+        if (d)
+                closedir(d);
+        return r;
+}
+
+static int seal_git(struct survey *s, const struct git_layout *l) {
+        _cleanup_(freep) char *modules = NULL;
+        unsigned n = 0;
+        int r;
+
+        if (!l->common_dir) /* the layout has both directories or none: nothing is left unsealed */
+                return -EINVAL;
+        modules = join(l->common_dir, "modules");
+        if (!modules)
+                return -ENOMEM;
+        r = seal_repository(s, l->common_dir);
+        if (r >= 0 && !streq(l->common_dir, l->git_dir))
+                r = seal_repository(s, l->git_dir);
+        if (r >= 0)
+                r = seal_modules(s, modules, 3, &n);
+        return r < 0 ? r : seal_worktrees(s, l);
+}
+
+/* The fixed names at the top of the workspace. */
+static int seal_names(struct survey *s) {
+        char name[256];
+        bool tree;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && names_fixed(i, &tree, name, sizeof(name)); i++) {
+                struct stat st;
+                _cleanup_(freep) char *path = strchr(name, '*') ? NULL : join(s->workspace.real, name);
+
+                if (!path || lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && !tree))
+                        continue;
+                r = seal(s, s->workspace.real, name);
+        }
+        return r;
+}
+
+/* The person's name and mail, for the box's own configuration of git. */
+static int find_identity(struct survey *s) {
+        static const char *const files[] = {".config/git/config", ".gitconfig"};
+
+        for (size_t i = 0; s->home && i < ARRAY_SIZE(files); i++) {
+                _cleanup_(freep) char *file = join(s->home, files[i]);
+                int r = file ? config_value(file, "user.name", &s->git_name) : -ENOMEM;
+
+                if (r >= 0)
+                        r = config_value(file, "user.email", &s->git_email);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int survey_look_at_git(struct survey *s, bool writable) {
+        _cleanup_(git_layout_done) struct git_layout l = {0};
+        const char *ws = s->workspace.real;
+        bool trusted = true;
+        int r = find_identity(s);
+
+        if (r < 0 || !ws || s->workspace.type != S_IFDIR)
+                return r;
+        r = git_layout_find(ws, &l);
+        if (r < 0)
+                return r;
+        if (l.worktree) {
+                _cleanup_(freep) char *dot_git = join(l.worktree, ".git");
+                struct stat st;
+
+                if (!dot_git)
+                        return -ENOMEM;
+                if (lstat(dot_git, &st) < 0 || !S_ISDIR(st.st_mode))
+                        r = points_back(&l, &trusted);
+                if (r < 0)
+                        return r;
+        }
+        if (l.worktree && trusted && !streq(l.worktree, ws)) {
+                if (!may_attach(s, l.worktree))
+                        return writable ? seal_names(s) : 0;
+                r = survey_look_at(l.worktree, &s->git_root);
+                if (r < 0)
+                        return r;
+        }
+        if (l.common_dir && !path_is_beneath(l.common_dir, ws)) {
+                if (!l.worktree || !trusted || !may_attach(s, l.common_dir)) {
+                        s->git_refused = take_ptr(l.common_dir);
+                        return writable ? seal_names(s) : 0;
+                }
+                r = survey_look_at(l.common_dir, &s->git_dir);
+                if (r < 0)
+                        return r;
+        }
+        if (!writable)
+                return 0;
+        r = seal_names(s);
+        return r < 0 || !l.git_dir ? r : seal_git(s, &l);
+}

@@ -1,0 +1,165 @@
+# The landlock backend: no namespace at all. Each ABI of Landlock is played by HUTCH_LANDLOCK_ABI, which only ever takes away.
+load helper
+
+more_setup() {
+        echo kept >"$T/outside"
+        chmod 600 "$T/outside"
+        mkdir ro && echo x >ro/f
+}
+
+# attempts OPTIONS…: what a box does to its surroundings; each line is a name and the errno, 0 if it was done.
+attempts() {
+        sleep "$NAP" &
+        victim=$!
+        cat >try.py <<'PY'
+import os, socket, sys
+outside, victim = sys.argv[1], int(sys.argv[2])
+def attempt(name, f):
+    try:
+        f()
+        print(name, 0)
+    except OSError as e:
+        print(name, e.errno)
+attempt("read", lambda: os.open(outside, os.O_RDONLY))
+attempt("write", lambda: os.open(outside, os.O_WRONLY))
+attempt("truncate", lambda: os.truncate(outside, 0))
+attempt("open-truncate", lambda: os.open(outside, os.O_RDONLY | os.O_TRUNC))
+attempt("open-truncate-3", lambda: os.open(outside, 3 | os.O_TRUNC))
+attempt("system-truncate", lambda: os.open("/usr/bin/env", os.O_RDONLY | os.O_TRUNC))
+attempt("chmod", lambda: os.chmod(outside, 0o777))
+attempt("chown", lambda: os.chown(outside, -1, os.getgid()))
+attempt("utime", lambda: os.utime(outside, (1, 1)))
+attempt("xattr", lambda: os.setxattr(outside, "user.x", b"1"))
+attempt("link", lambda: os.link(outside, "link"))
+attempt("rename", lambda: os.rename(outside, "taken"))
+attempt("unlink", lambda: os.unlink(outside))
+attempt("kill", lambda: os.kill(victim, 0))
+attempt("setpriority", lambda: os.setpriority(os.PRIO_PROCESS, victim, 19))
+attempt("affinity", lambda: os.sched_setaffinity(victim, {0}))
+attempt("cmdline", lambda: os.open("/proc/%d/cmdline" % victim, os.O_RDONLY))
+attempt("unix", lambda: socket.socket(socket.AF_UNIX))
+attempt("pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+attempt("tcp", lambda: socket.socket())
+attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+PY
+        run hutch --isolation landlock "$@" -- python3 try.py "$T/outside" "$victim"
+        kill "$victim"
+}
+
+# Without the box every one of them is possible.
+@test "landlock: the control: what the attempts need is there" {
+        sleep "$NAP" &
+        chmod 640 "$T/outside" && touch -d 2001-01-01 "$T/outside" && kill -0 $! && renice -n 19 $! >/dev/null
+        python3 -c 'import os,socket,sys; socket.socket(socket.AF_UNIX); socket.socket(); os.open(sys.argv[1], os.O_RDONLY | os.O_TRUNC)' "$T/outside"
+        [ ! -s "$T/outside" ]
+        kill $!
+}
+
+holds() { # holds ABI
+        export HUTCH_LANDLOCK_ABI=$1
+        attempts
+        [ "$status" -eq 0 ] || differs "$output"
+        for line in "${lines[@]}"; do
+                [[ $line != *" 0" ]] || differs "Landlock ABI $1: $line"
+        done
+        [ "${#lines[@]}" -eq 21 ] || differs "$output"
+        [ "$(cat "$T/outside")" = kept ] && [ "$(stat -c %a "$T/outside")" = 600 ] || differs "the file outside was changed"
+        agree
+}
+@test "landlock: walls with ABI 1" { holds 1; }
+@test "landlock: walls with ABI 2" { holds 2; }
+@test "landlock: walls with ABI 3" { holds 3; }
+@test "landlock: walls with ABI 4" { holds 4; }
+@test "landlock: walls with ABI 5" { holds 5; }
+@test "landlock: walls with ABI 6" { holds 6; }
+@test "landlock: walls with ABI 7" { holds 7; }
+
+@test "landlock: an open network has TCP and UDP, and still no UNIX socket" {
+        attempts --net open
+        [[ $output == *"unix 13"* && $output == *"tcp 0"* && $output == *"udp 0"* && $output == *"pair 13"* ]]
+}
+
+# works ABI: what ordinary programs do in a writable workspace.
+works() {
+        export HUTCH_LANDLOCK_ABI=$1
+        run hutch --isolation landlock -c 'set -e
+                echo a >f; chmod 751 f; touch -d 2001-02-03 f; mkdir d; cp -p f d/g; echo b >>d/g; : >d/g
+                python3 -c "import os; os.setxattr(\"f\", \"user.k\", b\"v\"); fd = os.open(\"f\", os.O_RDONLY); os.fchmod(fd, 0o700); os.utime(fd, (5, 5))" 2>/dev/null || [ $? -eq 1 ]
+                tar cf t.tar f d; mkdir x; tar xpf t.tar -C x
+                sleep 50 & kill -TERM $!; wait $! || [ $? -eq 143 ]
+                (kill -INT $BASHPID) || [ $? -eq 130 ]
+                echo tmp >"$TMPDIR/t"; echo home >"$HOME/h"; cat "$HOME/h"; stat -c %a x/f'
+        [ "$status" -eq 0 ] || differs "ABI $1: $output"
+        [[ $output == *$'home\n'7?? ]] || differs "ABI $1: $output"
+        agree
+}
+@test "landlock: programs work with ABI 1" { works 1; }
+@test "landlock: programs work with ABI 5" { works 5; }
+@test "landlock: programs work with ABI 7" { works 7; }
+
+@test "landlock: no set-uid bit by chmod" {
+        run hutch --isolation landlock -c 'echo x >f; chmod 4755 f; stat -c %a f'
+        [[ $output == *"not permitted"* && $output != *4755* ]]
+}
+
+@test "landlock: nothing is left, after an end, a timeout, a killed hutch" {
+        hutch --isolation landlock -c "mkdir -p \$HOME/a/b; chmod 000 \$HOME/a; setsid sleep $NAP & :"
+        run hutch --isolation landlock --timeout 300ms -c "setsid sleep $NAP & sleep $NAP"
+        [ "$status" -eq 124 ]
+        "$HUTCH_BUILD/hutch" --isolation landlock -c "setsid sleep $NAP & touch up; sleep $NAP" &
+        for _ in $(seq 100); do [ -e up ] && break; sleep 0.05; done
+        kill -KILL $!
+        wait $! || :
+        for _ in $(seq 100); do pgrep -f "sleep $NAP" >/dev/null || break; sleep 0.05; done
+        ! pgrep -f "sleep $NAP" || differs "a process is left"
+        for _ in $(seq 100); do compgen -G "/tmp/hutch-box-$(id -u)-*" >/dev/null || break; sleep 0.05; done
+        # another box of this user may live: only those whose lock is free count
+        for d in /tmp/hutch-box-"$(id -u)"-*; do [ ! -d "$d" ] || ! flock -n "$d" true || differs "left: $d"; done
+        agree
+}
+
+refused() { # OPTIONS | TEXT
+        # shellcheck disable=SC2086
+        run hutch --isolation landlock $1 -- touch ran
+        told 125 "$2"
+        [ ! -e ran ] || differs "'$1': the command was run"
+}
+@test "landlock: what it cannot enforce is refused" {
+        each "
+--hide ro | nothing inside a granted directory can be hidden
+--ro ro | made read-only
+--ro /usr/bin:/srv/bin | cannot appear elsewhere
+--tmpfs /srv/x | mount namespace
+--net loopback | only --net deny and --net open
+--allow-nested | needs the namespace backend
+--as root | needs the namespace backend
+--workspace cow | copy-on-write
+--disk 1M | no limit
+" refused
+        agree
+}
+
+@test "auto: landlock where user namespaces are refused, with the reason in explain and the result" {
+        run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" --json -- true
+        [[ $output == *'"backend":"landlock"'* ]]
+        run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" explain -- true
+        [[ $output == *"backend   landlock"* ]]
+        run hutch --json -- true
+        [[ $output == *'"backend":"namespace"'* ]]
+}
+
+@test "auto: neither namespaces nor Landlock: refused, and never none" {
+        run deny unshare=EPERM landlock_create_ruleset -- "$HUTCH_BUILD/hutch" touch ran
+        told 125 "hutch doctor"
+        [ ! -e ran ]
+        agree
+}
+
+# bats test_tags=root
+@test "landlock: root reads no secret of /etc, and writes nothing of the system" {
+        run hutch --isolation landlock --json -- sh -c 'cat /etc/shadow /etc/gshadow; cat /etc/passwd | head -1; echo x >/etc/x; echo x >/proc/sys/kernel/hostname; chmod 777 /etc/passwd'
+        [[ $output == *root:x:0* && $output != *'root:$'* && $output == *'"filesystem":"degraded"'* ]]
+        [ ! -e /etc/x ]
+        run hutch --isolation landlock -- cat /etc/shadow
+        [ "$status" -ne 0 ]
+}

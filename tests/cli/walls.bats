@@ -1,0 +1,83 @@
+# Findings about the walls of a single box (docs/security.md, W4): each failed in 0.1.0.
+load helper.bash
+
+more_setup() {
+        echo private-word >secret
+        echo old >target
+        ln -s target link
+}
+
+@test "W4a: rules inside a writable directory are refused with --allow-nested, where a box could undo them" {
+        for options in "--workspace rw --hide secret" "--workspace rw --ro target" "--workspace cow --hide secret"; do
+                # shellcheck disable=SC2086 # words on purpose
+                run hutch --allow-nested $options -- true
+                [ "$status" -eq 125 ] || differs "$options: status $status"
+                [[ $output == *"with --allow-nested a box can undo it"* ]] || differs "$options: $output"
+        done
+        hutch --allow-nested --workspace rw --hide secret --allow-degraded --json -- true | grep -q '"filesystem":"degraded"' ||
+                differs "accepted, but not reported as degraded"
+        # What a box cannot rename holds, and a read-only rule of a layer concerns the layer alone.
+        hutch --allow-nested --workspace ro --hide secret --json -- true | grep -q '"filesystem":"enforced"' || differs "a read-only workspace"
+        hutch --allow-nested --workspace cow --ro target --json -- true | grep -q '"filesystem":"enforced"' || differs "a copy-on-write workspace"
+        agree
+}
+
+# In a namespace of its own a box detaches the old root; then nothing keeps the mount points below from being renamed.
+rename_in_nested_namespace() {
+        cat <<'EOF'
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+uid, gid = os.getuid(), os.getgid()
+libc.unshare(0x10000000 | 0x20000)
+for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+    open("/proc/self/" + name, "w").write(text)
+here = os.open(".", os.O_RDONLY)
+os.mkdir("/tmp/root")
+libc.mount(b"none", b"/tmp/root", b"tmpfs", 0, None)
+os.mkdir("/tmp/root/old")
+libc.syscall(155, b"/tmp/root", b"/tmp/root/old")  # pivot_root
+libc.umount2(b"/old", 2)
+os.rename("dir", "gone", src_dir_fd=here, dst_dir_fd=here)
+os.mkdir("dir", dir_fd=here)
+os.write(os.open("dir/file", os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=here), b"evil")
+EOF
+}
+
+@test "W4a: a read-only file whose directory a nested box renames" {
+        mkdir dir
+        echo old >dir/file
+        rename_in_nested_namespace >attack.py
+        as=host
+        ! am_root || as=user # the kernel does not let uid 0 of a box be mapped once more
+        run hutch --as $as --allow-nested --workspace rw -- python3 attack.py
+        [ "$(cat dir/file)" = evil ] || differs "the control changes nothing: $output"
+        rm -rf dir
+        mv gone dir
+        run hutch --as $as --allow-nested --workspace rw --ro dir/file -- python3 attack.py
+        [ "$status" -eq 125 ] || differs "status $status"
+        [ "$(cat dir/file)" = old ] || differs "it was replaced: $(cat dir/file)"
+        agree
+}
+
+@test "W4b: a path that is hidden as the box writes it is hidden at both places of the workspace" {
+        run hutch --hide "/workspace/ws/secret" -c "cat '$T/ws/secret' /workspace/ws/secret; :"
+        [[ $output != *private-word* ]] || differs "$output"
+        run hutch -c 'cat secret'
+        [[ $output == *private-word* ]] || differs "the control: $output"
+        run hutch --as user --hide /workspace/secret -c 'cat /workspace/secret; :'
+        [[ $output != *private-word* ]] || differs "as user: $output"
+        agree
+}
+
+@test "W4c: a read-only link in a writable directory could be replaced, and is refused" {
+        run hutch --ro link -c 'rm link; echo evil >link'
+        [ "$status" -eq 125 ] || differs "status $status: $output"
+        [[ $output == *"a symbolic link in a writable directory"*"name its target"* ]] || differs "$output"
+        [ "$(cat link)" = old ] || differs "it was replaced: $(cat link)"
+        hutch --ro link --allow-degraded --json -- true | grep -q '"filesystem":"degraded"' || differs "accepted, but not reported"
+        # The target itself, and a link in a directory that the box cannot write to.
+        run hutch --ro target -c 'rm target; echo evil >target'
+        [ "$(cat target)" = old ] || differs "the target was replaced"
+        hutch --workspace ro --ro link -- true || differs "in a read-only workspace"
+        agree
+}

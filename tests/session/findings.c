@@ -1,0 +1,152 @@
+/* What attacks found in sessions of 0.1.0, each with its number: it fails there and passes now. */
+#include "scene.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#define PYTHON "/usr/bin/python3 -c '"
+
+/* A box that stops every process as soon as it exists, while the session's shell is started again. */
+static void stopped_before_exec(hutch_context *context) {
+        hutch_box *box = open_session(context, NULL);
+        double began;
+        hutch_result *r = NULL;
+
+        hutch_result_free(run_for(box,
+                                  PYTHON "import os, signal, time\n"
+                                         "if os.fork() == 0:\n"
+                                         "    os.setsid()\n"
+                                         "    end = time.time() + 4\n"
+                                         "    while time.time() < end:\n"
+                                         "        try: os.kill(-1, signal.SIGSTOP)\n"
+                                         "        except OSError: pass\n"
+                                         "    os.kill(-1, signal.SIGCONT)\n"
+                                         "    os._exit(0)'; kill -9 $$",
+                                  3000));
+        began = now_ms();
+        r = run_for(box, "echo on", 8000);
+        ok(now_ms() - began < 15000, "W5a: a box that stops each new process keeps no deadline from its end (%.0f ms)",
+           now_ms() - began);
+        hutch_result_free(r);
+        hutch_box_close(box);
+}
+
+static void threads(hutch_context *context) {
+        hutch_box *box = open_session(context, NULL);
+        char text[512];
+
+        snprintf(text, sizeof(text),
+                 PYTHON "import subprocess, threading, time\n"
+                        "def start(): subprocess.Popen([\"sleep\", \"%s\"], start_new_session=True); time.sleep(100)\n"
+                        "threading.Thread(target=start).start(); time.sleep(100)'",
+                 mark_of(1));
+        hutch_result_free(run_for(box, text, 1500));
+        ok(await_processes(mark_of(1), 0), "W5e: what a thread of the job started ends with the job");
+        ok(in_step(box), "W5e: in step");
+        hutch_box_close(box);
+}
+
+static void on_time(hutch_context *context) {
+        hutch_box *box = open_session(context, NULL);
+        double worst = 0;
+
+        for (int i = 0; i < 8; i++) {
+                hutch_result *r = run_for(box, "sleep 10", 200);
+
+                worst = r->duration_ms > worst ? r->duration_ms : worst;
+                hutch_result_free(r);
+        }
+        ok(worst < 900, "W5g: a timeout of 200 ms ends 'sleep 10' on time (at most %.0f ms)", worst);
+        hutch_box_close(box);
+}
+
+/* A pipe that is never read, beside another caller. */
+static void no_reader(hutch_context *context) {
+        hutch_request request = {.struct_size = sizeof(request), .command = "yes", .timeout_ms = 500};
+        hutch_box *box = open_session(context, NULL);
+        double began = now_ms();
+        int ends[2];
+
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                abort();
+        request.streams[1] = HUTCH_STREAM_FD;
+        request.fds[1] = ends[1];
+        hutch_result_free(run_request(box, &request));
+        ok(now_ms() - began < 4000,
+           "W5j: a reader that does not read keeps the session no longer than the timeout (%.0f ms)", now_ms() - began);
+        ok(in_step(box), "W5j: in step");
+        close(ends[0]);
+        close(ends[1]);
+        hutch_box_close(box);
+}
+
+static void usage(hutch_context *context) {
+        hutch_box *box = open_session(context, NULL);
+        hutch_result *r;
+
+        r = run_for(box, PYTHON "import time; x = bytearray(100 << 20); time.sleep(0.3)'", 20000);
+        ok(r->peak_memory_bytes >= 100u << 20, "P f: peak_memory_bytes of a run in a session: %llu",
+           (unsigned long long) r->peak_memory_bytes);
+        hutch_result_free(r);
+        r = run_for(box, "for i in 1 2 3 4 5 6 7 8 9; do :; done", 20000);
+        ok(r->cpu_ms > 0 && r->cpu_ms < 10, "P f: cpu_ms below the kernel's tick: %.3f", r->cpu_ms);
+        hutch_result_free(r);
+        hutch_box_close(box);
+}
+
+/* As many descriptors on their way through sockets as the box may open, and then a session from outside. */
+static void in_flight(hutch_context *context) {
+        hutch_box *box = open_session(context, NULL), *other;
+        hutch_result *r;
+
+        hutch_result_free(run_for(
+                box,
+                PYTHON
+                "import array, os, resource, socket, time\n"
+                "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+                "n = min(hard, 20000)\n"
+                "resource.setrlimit(resource.RLIMIT_NOFILE, (n, hard))\n"
+                "if os.fork() == 0:\n"
+                "    os.setsid()\n"
+                "    fd = array.array(\"i\", [1] * 200)\n"
+                "    kept = []\n"
+                "    try:\n"
+                "        while True:\n"
+                "            a, b = socket.socketpair()\n"
+                "            kept.append((a, b))\n"
+                "            for _ in range(20): a.sendmsg([b\"x\"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fd)])\n"
+                "    except OSError: pass\n"
+                "    time.sleep(60)\n"
+                "time.sleep(1.5)'",
+                20000));
+        other = NULL;
+        {
+                hutch_box_options options = {.struct_size = sizeof(options), .context = context, .session = true};
+                hutch_policy *policy = NULL;
+
+                MUST(hutch_policy_new(&policy));
+                if (!ok(hutch_box_open(policy, &options, &other, &tap_err) >= 0,
+                        "W4i: a session starts while a box has its descriptors in flight"))
+                        printf("#   %s\n", tap_err.message);
+                hutch_policy_free(policy);
+        }
+        r = run_for(box, "echo on", 5000);
+        is(r->output[1], "on\n", "W4i: and the box's own session is reachable");
+        hutch_result_free(r);
+        if (other)
+                hutch_box_close(other);
+        hutch_box_close(box);
+}
+
+int main(void) {
+        hutch_context *context = new_context();
+
+        on_time(context);
+        threads(context);
+        no_reader(context);
+        usage(context);
+        in_flight(context);
+        stopped_before_exec(context);
+        hutch_context_free(context);
+        return done_testing();
+}
