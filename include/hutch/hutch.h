@@ -104,6 +104,7 @@ typedef enum hutch_access {
         HUTCH_HIDE,   /* mask */
         HUTCH_TMPFS,  /* an empty writable folder */
         HUTCH_DEVICE, /* attach a device node */
+        HUTCH_SOCKET, /* attach a unix socket */
 } hutch_access;
 
 typedef enum hutch_workspace {

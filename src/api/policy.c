@@ -35,7 +35,7 @@ int hutch_policy_add_path(hutch_policy *policy, const char *path, const char *de
                           hutch_error *err) {
         if (!policy)
                 return api_null(err, __func__, "policy");
-        if (!path || (unsigned) access > HUTCH_DEVICE)
+        if (!path || (unsigned) access > HUTCH_SOCKET)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "hutch_policy_add_path: no such path or access");
         return policy_add_path(policy, access, path, dest, "api", err);
 }

@@ -12,14 +12,6 @@ static int check(const struct host_facts *facts, struct hutch_error *err) {
         return 0;
 }
 
-/* An overlay shows the file of a socket, but nobody listens behind it. */
-static bool shows_sockets(const struct hutch_policy *policy) {
-        for (size_t i = 0; i < policy->n_paths; i++)
-                if (policy->paths[i].access == HUTCH_READ || policy->paths[i].access == HUTCH_WRITE)
-                        return true;
-        return policy_workspace(policy) == HUTCH_WORKSPACE_RO || policy_workspace(policy) == HUTCH_WORKSPACE_RW;
-}
-
 static bool has_layers_on_disk(const struct hutch_policy *policy) {
         bool cow = policy_workspace(policy) == HUTCH_WORKSPACE_COW || policy_has_access(policy, HUTCH_COW);
 
@@ -35,19 +27,14 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->have[HUTCH_G_SYSCALLS] = STRENGTH_FULL;
         ret->have[HUTCH_G_NETWORK] = STRENGTH_FULL;
 
-        /* Abstract sockets belong to a network namespace. In the host's own only Landlock keeps a box from them. And
-         * whoever sees a socket's file can connect to it, read-only or not. */
+        /* Abstract sockets belong to a network namespace. In the host's own only Landlock keeps a box from them. */
+        ret->have[HUTCH_G_IPC] = STRENGTH_FULL;
         if (policy_network(policy) == HUTCH_NET_OPEN &&
             (facts->landlock_abi < 6 || policy_flag(policy, KEY_ALLOW_NESTED))) {
                 ret->have[HUTCH_G_IPC] = STRENGTH_PARTIAL;
                 ret->lack[HUTCH_G_IPC] = "with --net open the host's abstract sockets are in reach, unless Landlock of "
-                                         "Linux 6.12 closes them and "
-                                         "nesting is off";
-        } else if (shows_sockets(policy)) {
-                ret->have[HUTCH_G_IPC] = STRENGTH_PARTIAL;
-                ret->lack[HUTCH_G_IPC] = "unix sockets of the host that lie in an attached folder can be connected to";
-        } else
-                ret->have[HUTCH_G_IPC] = STRENGTH_FULL;
+                                         "Linux 6.12 closes them and nesting is off";
+        }
 
         ret->have[HUTCH_G_PROTECTED] =
                 policy_workspace(policy) == HUTCH_WORKSPACE_COW ? STRENGTH_FULL : STRENGTH_PARTIAL;

@@ -97,11 +97,12 @@ static int check_kind(const struct path_rule *rule, const struct path_fact *fact
         if (rule->access == HUTCH_COW && fact->type != S_IFDIR)
                 return error_set(err, HUTCH_E_POLICY_INVALID, ENOTDIR, "%s %s: only a folder can be copy-on-write",
                                  rule->origin, rule->path);
-        if (fact->type == S_IFSOCK && rule->access != HUTCH_HIDE)
-                return error_set(
-                        err, HUTCH_E_POLICY_INVALID, EINVAL,
-                        "%s %s: a socket: whoever can connect to it acts outside the box, so it is not attached",
-                        rule->origin, rule->path);
+        if (rule->access == HUTCH_SOCKET && fact->type != S_IFSOCK)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "%s %s: not a socket", rule->origin, rule->path);
+        if (rule->access != HUTCH_SOCKET && rule->access != HUTCH_HIDE && fact->type == S_IFSOCK)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "%s %s: a socket leads out of the box: attach it with --allow-socket", rule->origin,
+                                 rule->path);
         return 0;
 }
 
@@ -206,6 +207,8 @@ static int check_path(const struct plan_input *in, size_t index, struct hutch_er
                 r = check_gap(in, index, err);
         if (r >= 0)
                 r = check_kind(rule, fact, err);
+        if (r >= 0 && rule->access == HUTCH_SOCKET) /* a session's own */
+                return check_own_folders(in->survey, fact->real, rule->origin, err);
         if (r < 0 || (rule->access != HUTCH_WRITE && rule->access != HUTCH_COW))
                 return r;
         if (is_home(in->survey, fact->real))

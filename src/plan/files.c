@@ -333,13 +333,50 @@ static int hide_again(struct plan *plan, const struct plan_input *in, size_t rul
         return r;
 }
 
+/* Who may connect to one of these acts outside of the box. `place` is where the directory `real` is attached. */
+static int mask_sockets(struct plan *plan, const struct plan_input *in, const char *real, const char *place) {
+        int r = 0;
+
+        for (char **path = in->survey->control; r >= 0 && path && *path; path++) {
+                _cleanup_(freep) char *dest = NULL;
+
+                if (!path_is_beneath(*path, real))
+                        continue;
+                if (asprintf(&dest, "%s%s", place, path_tail(*path, real)) < 0)
+                        return -ENOMEM;
+                r = pin_parents(plan, dest);
+                if (r >= 0)
+                        r = plan_add_step(plan, (struct step){.kind = STEP_HIDE,
+                                                              .flags = STEP_REPLACE,
+                                                              .dest = dest,
+                                                              .origin = (char *) "control socket"});
+        }
+        return r;
+}
+
+/* In everything that has been attached so far. */
+static int mask_all_sockets(struct plan *plan, const struct plan_input *in) {
+        size_t n = in->survey->control ? plan->n_steps : 0;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (plan->steps[i].kind == STEP_BIND) {
+                        _cleanup_(freep) char *source = strdup(plan->steps[i].source),
+                                              *dest = strdup(plan->steps[i].dest); /* the list grows */
+
+                        r = source && dest ? mask_sockets(plan, in, source, dest) : -ENOMEM;
+                }
+        return r;
+}
+
 /* `first` is the rule's first place, NULL at that place itself. */
 static int add_rule_at(struct plan *plan, const struct path_rule *rule, const struct path_fact *fact, const char *dest,
                        const char *first) {
         switch (rule->access) {
         case HUTCH_READ:
         case HUTCH_WRITE:
-                return add_granted(plan, fact, dest, rule->access == HUTCH_WRITE, rule->origin);
+        case HUTCH_SOCKET:
+                return add_granted(plan, fact, dest, rule->access != HUTCH_READ, rule->origin);
         case HUTCH_TMPFS:
                 return add_tmpfs(plan, dest, 0755, rule->origin);
         case HUTCH_HIDE:
@@ -425,6 +462,8 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
                 r = pin_parents(plan, *p);
                 if (r >= 0)
                         r = add_rule_at(plan, rule, fact, *p, p == places ? NULL : places[0]);
+                if (r >= 0 && fact->real && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE))
+                        r = mask_sockets(plan, in, fact->real, *p);
                 if (r >= 0 && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW))
                         r = hide_again(plan, in, index, *p);
                 if (r < 0)
@@ -454,6 +493,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 r = add_git_dir(plan, in);
         if (r >= 0 && !plan->nested)
                 r = add_sealed(plan, in);
+        if (r >= 0)
+                r = mask_all_sockets(plan, in);
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {

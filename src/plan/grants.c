@@ -78,6 +78,9 @@ static int check_rule(const struct plan_input *in, size_t i, struct hutch_error 
                 return 0;
         case HUTCH_TMPFS:
                 return refuse(err, rule->origin, rule->path, "it needs a mount namespace");
+        case HUTCH_SOCKET:
+                return refuse(err, rule->origin, rule->path,
+                              "its filter refuses every unix socket that is not a pair, because no rule can name one");
         case HUTCH_COW:
                 return refuse(err, rule->origin, rule->path, "copy-on-write needs a mount namespace");
         default:

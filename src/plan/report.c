@@ -59,13 +59,32 @@ static int add_gaps(struct plan *plan, const struct plan_input *in, struct hutch
         return 0;
 }
 
+/* A nested box renames the directory above a masked socket, in a namespace of its own, and finds the socket again. */
+static int add_ipc_gap(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        if (!in->survey->control || !policy_flag(in->policy, KEY_ALLOW_NESTED) ||
+            plan->enforced[HUTCH_G_IPC] != HUTCH_ENFORCED)
+                return 0;
+        if (policy_flag(in->policy, KEY_STRICT))
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EPERM,
+                                 "cannot enforce ipc: with --allow-nested the box can uncover the control socket %s "
+                                 "(without --strict it would run degraded)",
+                                 in->survey->control[0]);
+        plan->enforced[HUTCH_G_IPC] = HUTCH_DEGRADED;
+        if (events_note(&plan->events, NOTICE_GUARANTEE_DEGRADED, "ipc", NULL,
+                        "ipc is degraded: with --allow-nested the box can uncover the control socket %s",
+                        in->survey->control[0]) < 0)
+                return error_oom(err);
+        return 0;
+}
+
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        int r;
+
         for (int g = 0; g < HUTCH_G_COUNT; g++) {
                 enum want want = wanted(in, (enum hutch_guarantee) g);
                 const char *lack = in->offers->lack[g] ? in->offers->lack[g] : "this backend cannot";
                 bool soft = policy_flag(in->policy, KEY_ALLOW_DEGRADED) ||
                             (policy_flag(in->policy, KEY_BEST_EFFORT) && g >= HUTCH_G_MEMORY);
-                int r;
 
                 r = guarantee_decide(want, in->offers->have[g], policy_flag(in->policy, KEY_STRICT), soft,
                                      &plan->enforced[g]);
@@ -81,5 +100,6 @@ int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch
                                 hutch_guarantee_name((enum hutch_guarantee) g), lack) < 0)
                         return error_oom(err);
         }
-        return add_gaps(plan, in, err);
+        r = add_gaps(plan, in, err);
+        return r < 0 ? r : add_ipc_gap(plan, in, err);
 }

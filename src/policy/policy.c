@@ -233,7 +233,7 @@ int policy_add_path_plain(struct hutch_policy *p, enum hutch_access access, cons
         struct path_rule *grown;
         int r;
 
-        if (dest && (access == HUTCH_HIDE || access == HUTCH_TMPFS || access == HUTCH_DEVICE))
+        if (dest && (access == HUTCH_HIDE || access == HUTCH_TMPFS || access == HUTCH_DEVICE || access == HUTCH_SOCKET))
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s:%s': %s takes one path and no destination",
                                  path, dest, access_name(access));
         r = policy_resolve(p, path, &absolute, err);

@@ -226,6 +226,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         }
         r = survey_match_patterns(s, policy);
         if (r >= 0)
+                r = survey_look_at_sockets(s, policy);
+        if (r >= 0)
                 r = is_there("/bin/bash", X_OK, &s->has_bash);
         if (r >= 0)
                 r = is_there("/etc/passwd", F_OK, &s->has_passwd);
@@ -296,6 +298,7 @@ void survey_free(struct survey *s) {
         free(s->git_name);
         free(s->git_email);
         strv_free(s->sealed);
+        strv_free(s->control);
         for (size_t i = 0; i < s->n_paths; i++)
                 forget(&s->paths[i]);
         free(s->paths);

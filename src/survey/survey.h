@@ -61,6 +61,7 @@ struct survey {
         char *git_refused;          /* one that is not attached, because it does not name the checkout in return */
         char *git_name, *git_email; /* of the person's configuration, or NULL */
         char **sealed;           /* paths that exist and that the host would run: read-only in a writable workspace */
+        char **control;          /* well-known control sockets in what is attached (data/control-sockets) */
         struct path_fact *paths; /* one for each policy path */
         size_t n_paths;
         struct system_fact system[N_SYSTEM_MOST];
@@ -88,6 +89,7 @@ int survey_look_at(const char *path, struct path_fact *ret);
 int survey_mounts(struct path_fact *fact);
 int survey_match_patterns(struct survey *s, const struct hutch_policy *policy);
 bool survey_is_pattern(const char *path);
+int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy);
 int survey_look_at_git(struct survey *s, bool writable);
 
 void survey_free(struct survey *s);

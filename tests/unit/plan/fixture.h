@@ -24,6 +24,7 @@ struct fixture {
         const char *resolv_conf;
         const char *mounts[3];  /* other file systems, inside of the workspace */
         const char *beside[3];  /* and folders on the way to them or beside it */
+        const char *control[3]; /* control sockets in what is attached */
         size_t parts;           /* so many of both, without names */
         const char *dir;        /* the current folder */
         const char *const *env; /* instead of the usual one */

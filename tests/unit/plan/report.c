@@ -9,15 +9,15 @@ static const struct report_row {
         struct fixture f;
         const char *letters, *message; /* message: refused */
 } rows[] = {
-        {{"run"}, "EEEEDDnnnn", NULL},
-        {{"a read-only workspace needs no protection", {"workspace=ro"}}, "EEEEDnnnnn", NULL},
+        {{"run"}, "EEEEEDnnnn", NULL},
+        {{"a read-only workspace needs no protection", {"workspace=ro"}}, "EEEEEnnnnn", NULL},
         {{"nothing attached: nothing to connect to", {"workspace=none"}}, "EEEEEnnnnn", NULL},
-        {{"a path attached", {"workspace=none", "ro=/data"}}, "EEEEDnnnnn", NULL},
+        {{"a path attached", {"workspace=none", "ro=/data"}}, "EEEEEnnnnn", NULL},
         {{"a copy-on-write workspace protects and has no sockets", {"workspace=cow"}}, "EEEEEEnnnn", NULL},
         {{"a copy-on-write workspace, strict", {"workspace=cow", "strict"}}, "EEEEEEnnnn", NULL},
         {{"a copy-on-write path", {"workspace=none", "cow=/data"}}, "EEEEEnnnnn", NULL},
         {{"hidden and emptied paths attach nothing", {"workspace=none", "hide=/data", "tmpfs=/x"}}, "EEEEEnnnnn", NULL},
-        {{"open network", {"net=open"}}, "EnEEDDnnnn", NULL},
+        {{"open network", {"net=open"}}, "EnEEEDnnnn", NULL},
         {{"open network, nothing attached", {"net=open", "workspace=none"}}, "EnEEEnnnnn", NULL},
         {{"open network without Landlock 6", {"net=open", "workspace=none"}, .landlock = 5}, "EnEEDnnnnn", NULL},
         {{"own network without Landlock", {"workspace=none"}, .landlock = -1}, "EEEEEnnnnn", NULL},
@@ -26,20 +26,30 @@ static const struct report_row {
         {{"an allowlist", {"allow-host=a", "workspace=none"}}, "EEEEEnnnnn", NULL},
         {{"strict, with a workspace", {"strict"}},
          NULL,
-         "cannot enforce ipc on 'namespace': unix sockets of the host that lie in an attached folder can be connected "
-         "to "
-         "(without --strict it would run degraded)"},
+         "cannot enforce protected on 'namespace': what the host would run later from a writable workspace "
+         "(.git/hooks, "
+         "editor settings) is read-only where it exists, but new names can be made (without --strict it would run "
+         "degraded)"},
+        {{"a masked control socket", {"workspace=none", "ro=/data"}, .control = {"/data/bus"}}, "EEEEEnnnnn", NULL},
+        {{"a masked control socket, nested", {"workspace=none", "ro=/data", "allow-nested"}, .control = {"/data/bus"}},
+         "EEEEDnnnnn",
+         NULL},
+        {{"the same, strict", {"workspace=none", "ro=/data", "allow-nested", "strict"}, .control = {"/data/bus"}},
+         NULL,
+         "cannot enforce ipc: with --allow-nested the box can uncover the control socket /data/bus (without --strict "
+         "it "
+         "would run degraded)"},
         {{"strict, open network, nested", {"strict", "net=open", "allow-nested", "workspace=none"}},
          NULL,
          "cannot enforce ipc on 'namespace': with --net open the host's abstract sockets are in reach, unless Landlock "
          "of "
          "Linux 6.12 closes them and nesting is off (without --strict it would run degraded)"},
         {{"strict, with nothing attached", {"strict", "workspace=none"}}, "EEEEEnnnnn", NULL},
-        {{"memory", {"memory=1M"}}, "EEEEDDEnnn", NULL},
-        {{"cpu", {"cpu=50%"}}, "EEEEDDnEnn", NULL},
-        {{"cpu-time", {"cpu-time=5s"}}, "EEEEDDnEnn", NULL},
-        {{"pids", {"pids=5"}}, "EEEEDDnnEn", NULL},
-        {{"disk", {"disk=1G"}}, "EEEEDDnnnE", NULL},
+        {{"memory", {"memory=1M"}}, "EEEEEDEnnn", NULL},
+        {{"cpu", {"cpu=50%"}}, "EEEEEDnEnn", NULL},
+        {{"cpu-time", {"cpu-time=5s"}}, "EEEEEDnEnn", NULL},
+        {{"pids", {"pids=5"}}, "EEEEEDnnEn", NULL},
+        {{"disk", {"disk=1G"}}, "EEEEEDnnnE", NULL},
         {{"memory without a group", {"memory=1M"}, .no_cgroups = true},
          NULL,
          "cannot enforce memory on 'namespace': no control group can be had here: `hutch doctor` tells how to get one "
@@ -48,11 +58,11 @@ static const struct report_row {
          NULL,
          "cannot enforce cpu on 'namespace': no control group can be had here: `hutch doctor` tells how to get one "
          "(--allow-degraded runs without)"},
-        {{"cpu-time without a group", {"cpu-time=5s", "allow-degraded"}, .no_cgroups = true}, "EEEEDDnDnn", NULL},
-        {{"pids need no group", {"pids=5"}, .no_cgroups = true}, "EEEEDDnnEn", NULL},
-        {{"disk needs no group", {"disk=1G"}, .no_cgroups = true}, "EEEEDDnnnE", NULL},
+        {{"cpu-time without a group", {"cpu-time=5s", "allow-degraded"}, .no_cgroups = true}, "EEEEEDnDnn", NULL},
+        {{"pids need no group", {"pids=5"}, .no_cgroups = true}, "EEEEEDnnEn", NULL},
+        {{"disk needs no group", {"disk=1G"}, .no_cgroups = true}, "EEEEEDnnnE", NULL},
         {{"all limits, degraded", {"memory=1M", "cpu=50%", "pids=5", "disk=1G", "allow-degraded"}, .no_cgroups = true},
-         "EEEEDDDDEE",
+         "EEEEEDDDEE",
          NULL},
         {{"timeout and output are always kept", {"timeout=1s", "output-cap=1K", "strict", "workspace=none"}},
          "EEEEEnnnnn",
