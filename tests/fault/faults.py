@@ -24,7 +24,7 @@ ERRORS = {
     "dup3": ("EBUSY", "EINTR"), "fcntl": ("EMFILE", "EINVAL"), "pidfd_open": ("EMFILE", "ENOSYS"), "signalfd4": ("EMFILE", "ENOMEM"),
     "epoll_create1": ("EMFILE", "ENOMEM"), "epoll_ctl": ("ENOSPC", "ENOMEM"), "epoll_wait": ("EINTR", "ENOMEM"),
     "poll": ("EINTR", "ENOMEM"), "recvmsg": ("EINTR", "ENOMEM", "ECONNRESET"), "sendmsg": ("EINTR", "ENOBUFS", "EPERM"),
-    "recvfrom": ("EINTR", "ENOMEM"), "sendto": ("EINTR", "ENOBUFS"), "wait4": ("EINTR",), "getsockopt": ("ENOBUFS",),
+    "recvfrom": ("EINTR", "ENOMEM"), "sendto": ("EINTR", "ENOBUFS"), "wait4": ("EINTR",), "waitid": ("EINTR",), "capget": ("EINVAL",), "fsetxattr": ("ENOSPC",), "fremovexattr": ("ENOSPC",), "getsockopt": ("ENOBUFS",),
     "mount": ("EPERM", "ENOMEM"), "umount2": ("EBUSY", "EPERM"), "pivot_root": ("EINVAL", "EPERM"), "open_tree": ("EPERM", "EMFILE", "ENOSPC"),
     "move_mount": ("ENOMEM", "EINVAL", "ENOSPC"), "mount_setattr": ("EPERM", "EINVAL", "ENOMEM"), "fsopen": ("EPERM", "EMFILE"),
     "fsconfig": ("ENOMEM", "EINVAL"), "fsmount": ("EPERM", "ENOSPC"), "unshare": ("ENOSPC", "EPERM"), "setns": ("EPERM", "ENOMEM"),
@@ -63,13 +63,15 @@ def limits():
     return ["--memory", "64M", "--pids", "40", "--timeout", "20s", "--output-cap", "1M"] + ([] if ROOT else ["--allow-degraded"])
 
 
+# `auto` would go on with the landlock backend where a call that makes namespaces fails, and the probe knows the walls of one backend.
+NAMESPACE = ("--isolation", "namespace")
 VARIANTS = [
-    Variant("hutch run", lambda p: p.hutch()),
-    Variant("hutch run with limits", lambda p: p.hutch("--json", "--stdin", str(p.path / "stdin"), *limits()),
+    Variant("hutch run", lambda p: p.hutch(*NAMESPACE)),
+    Variant("hutch run with limits", lambda p: p.hutch(*NAMESPACE, "--json", "--stdin", str(p.path / "stdin"), *limits()),
             ("hutch", "helper", "target"), json=True),
-    Variant("hutch run with layers", lambda p: p.hutch("--workspace", "cow", "--disk", "64M", "--allow-degraded"), ("hutch", "init") if LONG else ("hutch",),
+    Variant("hutch run with layers", lambda p: p.hutch(*NAMESPACE, "--workspace", "cow", "--disk", "64M", "--allow-degraded"), ("hutch", "init") if LONG else ("hutch",),
             start_only=True),  # what comes after it is a review, see src/review
-    Variant("libhutch", lambda p: p.host(["once"]), ("host program", "spawner", "warden")),
+    Variant("libhutch", lambda p: p.host(["once"], "isolation=namespace"), ("host program", "spawner", "warden")),
 ]
 
 
@@ -240,8 +242,9 @@ def main(table):
                if verdict not in ("refused", "tolerated")]
         refused = sum(verdict == "refused" for _, verdict, _ in mine)
         if mine:
-            world.report(not bad, f"{variant.name}: {len(mine)} faults: {refused} refused, {len(mine) - refused - len(bad)} tolerated, "
-                         f"{len(bad)} otherwise", bad)
+            world.report(not bad, f"{variant.name}: each fault is refused or tolerated", bad)
+            world.note(f"{variant.name}: {len(mine)} faults: {refused} refused, {len(mine) - refused - len(bad)} tolerated, "
+                       f"{len(bad)} otherwise")
         for (_, role, call, nth, error), verdict, text in mine:
             table.append((variant.name, roles[index][role], call, error, verdict, text))
     world.note(f"{len(results)} points, {sum(verdict == 'missed' for verdict, _ in results)} not reached")
