@@ -16,6 +16,7 @@
           INFO)                             /* subject: the guarantee; this host or backend gives it in part */        \
         X(GROUPS_KEPT, "groups_kept", INFO) /* supplementary groups cannot be dropped */                               \
         X(VARIABLE_BLOCKED, "variable_blocked", INFO) /* subject: a variable that was not passed into the box */       \
+        X(COMMAND_SHARED, "command_shared", NOTICE)   /* subject: a denied program that has other names too */         \
         X(MOUNT_READ_ONLY, "mount_read_only", NOTICE) /* subject: a mount inside of a copy-on-write directory */       \
         X(MOUNT_HIDDEN, "mount_hidden", NOTICE)       /* subject: the same, neither a file nor a directory */          \
         X(COW_SPLIT, "cow_split", NOTICE) /* subject: a directory whose parts are copy-on-write each by itself */      \

@@ -208,7 +208,7 @@ static bool all_public(int dir, int depth) {
         return all;
 }
 
-static int grant_public(int ruleset, const char *path, int depth, struct hutch_error *err) {
+static int grant_public(int ruleset, const char *path, uint64_t rights, int depth, struct hutch_error *err) {
         _cleanup_(closep) int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         DIR *list;
         struct dirent *entry;
@@ -217,7 +217,7 @@ static int grant_public(int ruleset, const char *path, int depth, struct hutch_e
         if (dir < 0 || depth > MOST_DEPTH)
                 return 0;
         if (all_public(dir, depth))
-                return landlock_allow(ruleset, path, LANDLOCK_READ, err);
+                return landlock_allow(ruleset, path, rights, err);
         again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         list = again < 0 ? NULL : fdopendir(again);
         while (r >= 0 && list && (entry = readdir(list))) {
@@ -228,8 +228,8 @@ static int grant_public(int ruleset, const char *path, int depth, struct hutch_e
                     S_ISLNK(st.st_mode) ||
                     (size_t) snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name) >= sizeof(inner))
                         continue;
-                r = S_ISDIR(st.st_mode) ? grant_public(ruleset, inner, depth + 1, err)
-                                        : landlock_allow(ruleset, inner, LANDLOCK_READ, err);
+                r = S_ISDIR(st.st_mode) ? grant_public(ruleset, inner, rights, depth + 1, err)
+                                        : landlock_allow(ruleset, inner, rights, err);
         }
         if (list)
                 closedir(list);
@@ -248,6 +248,7 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
         const struct plan *plan = in->plan;
         int abi = in->facts->landlock_abi;
         uint64_t handled = landlock_handled(abi);
+        uint64_t execute = plan->commands ? LANDLOCK_ACCESS_FS_EXECUTE : 0;
         _cleanup_(closep) int ruleset = -1;
         int r;
 
@@ -260,12 +261,16 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
                 if (r < 0)
                         return r;
                 if (s->flags & STEP_SYSTEM && geteuid() == 0 && streq(s->dest, "/etc"))
-                        r = grant_public(ruleset, s->dest, 0, err);
+                        r = grant_public(ruleset, s->dest, LANDLOCK_READ & ~execute, 0, err);
+                else if (plan->commands)
+                        continue;
                 else if (s->flags & STEP_WRITABLE)
                         r = landlock_allow(ruleset, s->dest, handled & ~LANDLOCK_DEVICES, err);
                 else
                         r = landlock_allow(ruleset, s->dest, LANDLOCK_READ, err);
         }
+        if (r >= 0 && plan->commands)
+                r = init_allow_commands(in, ruleset, handled, err);
         if (r < 0)
                 return r;
         *ret = take_fd(&ruleset);

@@ -72,6 +72,13 @@ int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error
         r = landlock_new(in->facts->landlock_abi, 0, HUTCH_LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, &ruleset, err);
         if (r < 0)
                 return r;
+        if (plan->commands) {
+                r = init_allow_commands(in, ruleset, handled, err);
+                if (r < 0)
+                        return r;
+                *ret = take_fd(&ruleset);
+                return 0;
+        }
         /* Rules hold for everything beneath: in a box whose root is open it is the mounts that say what is read-only.
          */
         r = landlock_allow(ruleset, "/", plan->open_root ? handled : LANDLOCK_READ, err);

@@ -15,5 +15,10 @@ uint64_t landlock_handled(int abi);
 /* A ruleset that grants nothing yet. net and scoped count as far as the ABI knows them. */
 int landlock_new(int abi, uint64_t net, uint64_t scoped, int *ret, struct hutch_error *err);
 
+struct init_input;
+
+/* All rules of a box whose commands are restricted (commands.c). */
+int init_allow_commands(const struct init_input *in, int ruleset, uint64_t handled, struct hutch_error *err);
+
 /* Grants rights on a path and everything beneath it. A path that does not exist needs no rule. */
 int landlock_allow(int ruleset, const char *path, uint64_t rights, struct hutch_error *err);

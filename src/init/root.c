@@ -253,8 +253,10 @@ static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_er
         r = make_folder(b, dest < 0 ? s->dest : name, &folder);
         if (r < 0)
                 return builder_place_error(err, r, s->dest);
-        r = fchmodat(folder, ".", s->mode, 0) < 0 ? -errno
-                                                  : b->ops->attach_tree(folder, dest < 0 ? folder : dest, MOUNT_AS_IS);
+        r = fchmodat(folder, ".", s->mode, 0) < 0
+                    ? -errno
+                    : b->ops->attach_tree(folder, dest < 0 ? folder : dest,
+                                          s->flags & STEP_NOEXEC ? MOUNT_NODEV | MOUNT_NOEXEC : MOUNT_AS_IS);
         return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
 

@@ -112,6 +112,21 @@ static int notify_of_listen(const struct init_input *in) {
         return r < 0 ? -1 : 0;
 }
 
+/* Files without a name can be executed, and belong to no file system that Landlock knows. ENOSYS, as of an old kernel,
+ * which programs cope with; vm.memfd_noexec would still let the loader map one. */
+static int forbid_nameless_files(void) {
+        struct sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 1, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_secret, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), /* a foreign ABI is refused by the main filter */
+        };
+        const struct sock_fprog program = {.len = ARRAY_SIZE(code), .filter = code};
+
+        return (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
 static int raise_walls(struct target *t) {
         const struct init_input *in = t->in;
         bool alone = !(in->plan->traits & TRAIT_OWN_ROOT);
@@ -133,6 +148,9 @@ static int raise_walls(struct target *t) {
                 return -errno;
         t->step = "watch for listening sockets";
         if (in->plan->network.publish_auto && notify_of_listen(in) < 0)
+                return -errno;
+        t->step = "forbid files without a name";
+        if (in->plan->commands && forbid_nameless_files() < 0)
                 return -errno;
         t->step = "load the system call filter";
         listener = (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, alone ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0,

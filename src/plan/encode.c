@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7034u /* "hlp4"; named sessions find by it who speaks as they do */
+#define PLAN_MAGIC 0x686c7035u /* "hlp5"; named sessions find by it who speaks as they do */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000
@@ -22,6 +22,7 @@ enum {
         PLAN_EPHEMERAL = 256,
         PLAN_OPEN_ROOT = 512,
         PLAN_SESSION = 1024,
+        PLAN_COMMANDS = 2048,
 };
 
 int plan_encode(const struct plan *p, struct buf *b) {
@@ -30,7 +31,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
                                 (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
                                 (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u) |
-                                (p->session ? PLAN_SESSION : 0u));
+                                (p->session ? PLAN_SESSION : 0u) | (p->commands ? PLAN_COMMANDS : 0u));
         wire_put_u32(b, p->traits);
         wire_put_str(b, p->backend);
         wire_put_str(b, p->channel);
@@ -47,6 +48,8 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->env_origins);
         wire_put_strv(b, p->search);
         events_put(b, &p->events);
+        wire_put_strv(b, p->commands_allow);
+        wire_put_strv(b, p->commands_deny);
         wire_put_strv(b, p->env_block);
         relay_config_encode(&p->network, b);
         wire_put_u64(b, p->timeout_ms);
@@ -145,6 +148,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->memory_by_group = flags & PLAN_MEMORY_BY_GROUP;
         p->ephemeral = flags & PLAN_EPHEMERAL;
         p->session = flags & PLAN_SESSION;
+        p->commands = flags & PLAN_COMMANDS;
         p->open_root = flags & PLAN_OPEN_ROOT;
         p->traits = wire_get_u32(&r);
         p->backend = wire_get_str(&r);
@@ -162,6 +166,8 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->env_origins = wire_get_strv(&r);
         p->search = wire_get_strv(&r);
         events_get(&r, &p->events);
+        p->commands_allow = wire_get_strv(&r);
+        p->commands_deny = wire_get_strv(&r);
         p->env_block = wire_get_strv(&r);
         relay_config_get(&r, &p->network);
         p->timeout_ms = wire_get_u64(&r);

@@ -85,6 +85,22 @@ static void put_network(struct buf *b, const struct plan *plan) {
         put_list(b, "host port ", plan->network.host_ports);
 }
 
+static void put_words(struct buf *b, const char *title, char *const *words) {
+        if (strv_length(words) == 0)
+                return;
+        buf_printf(b, "%s", title);
+        for (; *words; words++) {
+                buf_puts(b, " ");
+                put_quoted(b, *words);
+        }
+        buf_puts(b, "\n");
+}
+
+static void put_commands(struct buf *b, const struct plan *plan) {
+        put_words(b, "commands  only", plan->commands_allow);
+        put_words(b, "commands  never", plan->commands_deny);
+}
+
 int plan_explain(const struct plan *plan, char **ret) {
         _cleanup_(buf_done) struct buf b = {0};
 
@@ -106,6 +122,7 @@ int plan_explain(const struct plan *plan, char **ret) {
                            plan->traits & TRAIT_LANDLOCK ? ", Landlock" : "", plan->nested ? " (nesting allowed)" : "");
         } else
                 buf_puts(&b, "walls     none: the command runs as you, on your files\n");
+        put_commands(&b, plan);
         if (plan->timeout_ms)
                 buf_printf(&b, "timeout   %llu ms\n", (unsigned long long) plan->timeout_ms);
         if (plan->output_cap)
@@ -235,6 +252,12 @@ int plan_explain_json(const struct plan *plan, char **ret) {
                          json_identity(plan), "nested", plan->nested, "limits", json_limits(plan), "steps",
                          json_steps(plan), "env", json_env(plan), "enforced", enforced, "notices",
                          json_events((const struct hutch_event *const *) plan->events.items));
+        if (root && plan->commands)
+                json_object_set_new(root, "commands",
+                                    json_pack("{s:o, s:o}", "allow",
+                                              strv_length(plan->commands_allow) > 0 ? json_texts(plan->commands_allow)
+                                                                                    : json_null(),
+                                              "deny", json_texts(plan->commands_deny)));
         *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
         json_decref(root);
         return *ret ? 0 : -ENOMEM;

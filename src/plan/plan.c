@@ -30,6 +30,8 @@ void plan_free(struct plan *plan) {
         strv_free(plan->env_origins);
         strv_free(plan->search);
         events_done(&plan->events);
+        strv_free(plan->commands_allow);
+        strv_free(plan->commands_deny);
         strv_free(plan->env_block);
         relay_config_done(&plan->network);
         free(plan->cwd);
@@ -268,6 +270,8 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                 r = own_root ? plan_add_files(plan, in, err) : plan_add_grants(plan, in, err);
         if (r >= 0)
                 r = plan_add_env(plan, in, err);
+        if (r >= 0)
+                r = plan_add_commands(plan, in, err);
         if (r >= 0)
                 r = plan_add_network(plan, in, err);
         if (r < 0) {

@@ -89,12 +89,15 @@ struct plan {
         bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned n_layers;
-        bool ephemeral;              /* layers in memory, gone with the box */
-        char *channel;               /* of a session: the directory of its FIFOs and texts, as the box sees it */
-        bool session;                /* argv is a shell that stays, and is served commands; see src/session */
-        struct events events;        /* notices, for the result */
-        char **env_block;            /* of a session: variables that its snapshots leave out */
-        struct relay_config network; /* what a relay carries; see relay_config_is_needed() */
+        bool ephemeral;       /* layers in memory, gone with the box */
+        char *channel;        /* of a session: the directory of its FIFOs and texts, as the box sees it */
+        bool session;         /* argv is a shell that stays, and is served commands; see src/session */
+        struct events events; /* notices, for the result */
+        /* Which programs may be executed (src/policy/commands.h); enforced by init/commands.c. */
+        bool commands;                          /* not every one */
+        char **commands_allow, **commands_deny; /* NULL allow: all that are not denied */
+        char **env_block;                       /* of a session: variables that its snapshots leave out */
+        struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
 };
 
 struct plan_input {
@@ -166,4 +169,6 @@ int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
 int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+/* Which programs may be executed; after the steps and the environment, for the directories in which programs are. */
+int plan_add_commands(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

@@ -5,6 +5,8 @@
  * keep data, nothing else. The lowest layer of the box's /var is the skeleton itself. */
 #include "plan.h"
 
+#include "../policy/commands.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -52,11 +54,13 @@ int plan_add_tools(struct plan *plan, const struct plan_input *in) {
 
 int plan_add_system(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
-        bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton;
+        /* A program that the box could rewrite would be none that a list of commands knows. */
+        bool fixed = policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && policy_has_commands(in->policy);
+        bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton && !fixed;
         int r = 0;
 
         plan->open_root = cow;
-        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && !cow)
+        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && !cow && !fixed)
                 r = events_note(&plan->events, NOTICE_SYSTEM_READ_ONLY, NULL, NULL,
                                 "the system's directories are read-only: there is no place for a skeleton of them");
         for (size_t i = 0; r >= 0 && i < survey->n_system; i++) {

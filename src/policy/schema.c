@@ -6,6 +6,7 @@
 
 #include "../base/text.h"
 #include "../net/rules.h"
+#include "commands.h"
 
 static const char *const workspace_names[] = {"none", "ro", "rw", "cow", NULL};
 static const unsigned char workspace_rank[] = {0, 1, 3, 2};

@@ -225,6 +225,11 @@ static const struct option_row {
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
         {"allow-degraded", NULL, "allow-degraded; "},
+        {"allow-command", "git", "allow-command git; "},
+        {"allow-command", "a b", NULL, HUTCH_E_POLICY_INVALID, "--allow-command: 'a b' is not the name of a command"},
+        {"deny-command", "python3*", "deny-command python3*; "},
+        {"deny-command", "/bin/p*", NULL, HUTCH_E_POLICY_INVALID,
+         "--deny-command: '/bin/p*': patterns work in names, not in paths"},
         {"allow-degraded", "x", NULL, HUTCH_E_USAGE, "option '--allow-degraded' takes no value"},
         {"strict", NULL, "strict; "},
         {"strict", "x", NULL, HUTCH_E_USAGE, "option '--strict' takes no value"},
