@@ -230,11 +230,41 @@ static const struct option run_options[] = {
         {"quiet", 0, NULL, "print nothing of hutch's own on stderr but errors", AT(quiet)},
         {"box", 0, "ID", "go on in a box that was kept (default: a new one)", AT(box)},
         {"die-with-parent", 0, NULL, "end the box when the process that started hutch ends", AT(die_with_parent)},
+        {"request", 0, "FILE", "run what hutch wrap wrote to a file", AT(request)},
         {0},
 };
 
+/* A wrapped command: policy and command come from the file, and only errors are printed. */
+static int run_request(const struct invocation *in) {
+        const struct run_options given = {.request = ((const struct run_options *) in->options)->request};
+        struct run_options o = {.quiet = true};
+        struct invocation wrapped = *in;
+        hutch_error err = {0};
+        hutch_policy *policy;
+        char **argv;
+        int status;
+
+        if (in->command || in->n_given > 0 || memcmp(&given, in->options, sizeof(given)) != 0) {
+                cli_complain("--request takes no other option and no command");
+                return EXIT_HUTCH;
+        }
+        if (hutch_request_open(given.request, &policy, &argv, &err) < 0) {
+                cli_complain("%s", err.message);
+                return EXIT_HUTCH;
+        }
+        wrapped.policy = policy;
+        wrapped.options = &o;
+        status = cli_run_command(&wrapped, (const char *const *) argv);
+        hutch_policy_free(policy);
+        hutch_argv_free(argv);
+        return status;
+}
+
 static int run(const struct invocation *in) {
         const struct run_options *o = in->options;
+
+        if (o->request)
+                return run_request(in);
 
         if (in->command && o->text) {
                 cli_complain("-c and a command exclude each other: unexpected argument '%s'", in->command[0]);

@@ -4,6 +4,6 @@
 #include "cli.h"
 
 struct run_options {
-        const char *text, *stdin_from, *result, *box, *shell;
+        const char *text, *stdin_from, *result, *box, *shell, *request;
         bool json, json_lines, capture, quiet, die_with_parent;
 };

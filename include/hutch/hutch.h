@@ -614,6 +614,30 @@ HUTCH_EXPORT void hutch_findings_free(hutch_findings *findings);
 /* The runtime that a script is run with: python, node, shell or binary; by its extension, else its first line. */
 HUTCH_EXPORT const char *hutch_detect_runtime(const char *path);
 
+/* ---- commands that the caller starts ---- */
+
+typedef struct hutch_wrapped hutch_wrapped;
+
+/* Rewrites a command so that it runs in a box of the policy, on any backend; the caller starts it, with its own streams
+ * and in its own directory, and waits for it. The environment is the caller's when it starts, as the policy filters it.
+ * What a run would refuse is refused here, and so is a command that is wrapped already. With --isolation none the
+ * command is unchanged. A wrapped command can be started once. */
+HUTCH_EXPORT int hutch_wrap(const hutch_policy *policy, const char *const *argv, hutch_wrapped **ret, hutch_error *err);
+
+/* NULL-terminated; lives as long as the handle. */
+HUTCH_EXPORT const char *const *hutch_wrapped_argv(const hutch_wrapped *wrapped);
+HUTCH_EXPORT const char *hutch_wrapped_backend(const hutch_wrapped *wrapped); /* the backend that will be taken */
+
+/* From now on the command may be started after the handle was freed; otherwise freeing it takes back a command that was
+ * not started. */
+HUTCH_EXPORT void hutch_wrapped_keep(hutch_wrapped *wrapped);
+HUTCH_EXPORT void hutch_wrapped_free(hutch_wrapped *wrapped);
+
+/* What `hutch run --request FILE` does: reads a request and removes it. The policy is freed with hutch_policy_free(),
+ * the command with hutch_argv_free(). */
+HUTCH_EXPORT int hutch_request_open(const char *file, hutch_policy **ret_policy, char ***ret_argv, hutch_error *err);
+HUTCH_EXPORT void hutch_argv_free(char **argv);
+
 /* ---- looking without running ---- */
 
 /* The plan that a request would be run by, for people or as JSON; runs nothing; freed with free(). */

@@ -4,10 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 int host_find_beside(const char *name, char ret[PATH_MAX]) {
-        static const char *const beside[] = {"", "../libexec/hutch/", "../../libexec/hutch/"};
+        static const char *const beside[] = {"", "../libexec/hutch/", "../../libexec/hutch/", "../bin/", "../../bin/"};
         char self[PATH_MAX], *slash;
         Dl_info info;
         ssize_t n;
@@ -23,6 +24,6 @@ int host_find_beside(const char *name, char ret[PATH_MAX]) {
                             PATH_MAX &&
                     access(ret, X_OK) == 0)
                         return 0;
-        snprintf(ret, PATH_MAX, "%s/%s", HUTCH_LIBEXECDIR, name);
+        snprintf(ret, PATH_MAX, "%s/%s", strcmp(name, "hutch") == 0 ? HUTCH_BINDIR : HUTCH_LIBEXECDIR, name);
         return access(ret, X_OK) == 0 ? 0 : -ENOENT;
 }

@@ -91,4 +91,10 @@ enum key policy_limit_key(enum hutch_limit limit);
 /* What is wrong with the policy as a whole, independent of any host. */
 int policy_validate(const struct hutch_policy *p, struct hutch_error *err);
 
+/* As bytes, for another process of this build. Decoding returns -EBADMSG for what encoding does not make. */
+struct buf;
+struct wire_reader;
+int policy_encode(const struct hutch_policy *p, struct buf *ret);
+int policy_decode(struct wire_reader *r, struct hutch_policy **ret);
+
 const char *access_name(enum hutch_access access);
