@@ -121,7 +121,7 @@ static void test_lack(void **state _unused_) {
                                                            hutch_guarantee_name((enum hutch_guarantee) g));
                                         }
                                         assert_int_equal(offers.have[HUTCH_G_IPC] == STRENGTH_FULL,
-                                                         backends[b]->traits && !attached &&
+                                                         backends[b]->traits &&
                                                                  (network != HUTCH_NET_OPEN || (abi >= 6 && !nested)));
                                 }
 }
