@@ -29,6 +29,8 @@
           INFO) /* subject: a system directory that is not copy-on-write, or NULL: all */                              \
         X(GIT_NOT_ATTACHED, "git_not_attached",                                                                        \
           NOTICE) /* subject: a git directory outside of the workspace that does not name it in return */              \
+        X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
+          INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
         X(TOOLS_MISSING, "tools_missing", INFO)        /* hutch's tools for package managers are not installed */      \
         X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
         X(NETWORK_OPEN, "network_open", NOTICE)        /* the box uses the host's network */                           \

@@ -33,6 +33,14 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)
                 return r;
+        /* A box that is not the caller's own person has nothing of the caller's home either. */
+        if (!input.session && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
+                r = survey_look_for_command(survey, policy,
+                                            request->command || !request->argv ? NULL : request->argv[0],
+                                            policy_dir(policy));
+                if (r < 0)
+                        return error_oom(err);
+        }
         if (policy_number(policy, KEY_COW_SYSTEM) && host_find_beside("box-tools", tools) == 0) {
                 survey->tools = realpath(tools, NULL);
                 if (!survey->tools)

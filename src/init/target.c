@@ -227,8 +227,24 @@ static int child(void *data) {
         _exit(125);
 }
 
+/* "/usr/bin, /bin" as far as there is room. */
+static const char *list_searched(const struct plan *plan, char *room, size_t size) {
+        size_t n = 0;
+
+        room[0] = 0;
+        for (char **dir = plan->search; dir && *dir; dir++) {
+                if (n + strlen(*dir) + 8 > size) {
+                        snprintf(room + n, size - n, ", …");
+                        break;
+                }
+                n += (size_t) snprintf(room + n, size - n, "%s%s", n ? ", " : "", *dir);
+        }
+        return room;
+}
+
 static int explain_failure(const struct target *t, int *ret_status, struct hutch_error *err) {
         const char *name = t->in->plan->argv[0];
+        char searched[700];
         struct rlimit files;
 
         if (t->step && t->errnum == EBADF && t->in->answers >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 &&
@@ -249,7 +265,11 @@ static int explain_failure(const struct target *t, int *ret_status, struct hutch
                 if (strchr(name, '/') && access(name, F_OK) == 0)
                         return error_set(err, HUTCH_E_PATH_MISSING, t->errnum, "%s: its interpreter is not in the box",
                                          name);
-                return error_set(err, HUTCH_E_PATH_MISSING, t->errnum, "%s: command not found in the box", name);
+                if (strchr(name, '/'))
+                        return error_set(err, HUTCH_E_PATH_MISSING, t->errnum, "%s: command not found in the box",
+                                         name);
+                return error_set(err, HUTCH_E_PATH_MISSING, t->errnum, "%s: command not found in the box (searched %s)",
+                                 name, list_searched(t->in->plan, searched, sizeof(searched)));
         }
         *ret_status = 126;
         return error_set(err, HUTCH_E_SETUP_FAILED, t->errnum, "%s: cannot be executed: %s", name,

@@ -106,21 +106,47 @@ static int add_folder(struct plan *plan, const char *dir) {
         return strv_push(&plan->search, dir);
 }
 
+/* Where the box installs programs for itself: not where the host's are attached. */
+static int own_prefix(const struct plan *plan, char **ret) {
+        _cleanup_(freep) char *bin = NULL;
+
+        if (asprintf(&bin, "%s/.local/bin", plan->home) < 0)
+                return -ENOMEM;
+        return asprintf(ret, "%s/%s", plan->home, plan->traits && shown_as_is(plan, bin) ? ".local/box" : ".local") < 0
+                       ? -ENOMEM
+                       : 0;
+}
+
+/* Whether a single file or link of that directory is attached. */
+static bool has_toolchain(const struct survey *survey, const char *dir) {
+        for (size_t i = 0; i < survey->n_toolchains; i++) {
+                const char *path = survey->toolchains[i].path;
+
+                if (path_is_beneath(path, dir) && path_tail(path, dir)[0] && !strchr(path_tail(path, dir) + 1, '/'))
+                        return true;
+        }
+        return false;
+}
+
 /* PATH of the box: hutch's tools, what the box installs for itself, the caller's folders that exist in the box, in
  * their order, then the standard ones. */
-static int make_path(struct plan *plan, const char *host_path) {
-        _cleanup_(freep) char *text = NULL, *joined = NULL, *local = NULL;
+static int make_path(struct plan *plan, const struct survey *survey) {
+        const char *host_path = strv_find_assignment(survey->env, "PATH");
+        _cleanup_(freep) char *text = NULL, *joined = NULL, *prefix = NULL, *local = NULL;
         size_t len = 0, room = 1;
-        int r = 0;
+        int r = own_prefix(plan, &prefix);
 
-        if (asprintf(&text, "%s:%s", host_path ? host_path : "", standard_path) < 0 ||
-            asprintf(&local, "%s/.local/bin", plan->home) < 0)
+        if (r < 0 || asprintf(&text, "%s:%s", host_path && !survey->path ? host_path : "", standard_path) < 0 ||
+            asprintf(&local, "%s/bin", prefix) < 0)
                 return -ENOMEM;
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (streq(plan->steps[i].dest, "/run/hutch"))
                         r = add_folder(plan, "/run/hutch/bin");
         if (r >= 0 && plan->traits)
                 r = add_folder(plan, local);
+        for (char **dir = survey->path; r >= 0 && dir && *dir; dir++)
+                if (shown_as_is(plan, *dir) || has_toolchain(survey, *dir))
+                        r = add_folder(plan, *dir);
         for (char *next = text, *dir; r >= 0 && (dir = strsep(&next, ":"));)
                 if (dir[0] == '/' && shown_as_is(plan, dir))
                         r = add_folder(plan, dir);
@@ -146,9 +172,9 @@ static int add_tool_defaults(struct plan *plan, const struct plan_input *in) {
 
         r = set(plan, "PIP_BREAK_SYSTEM_PACKAGES", "1", "default");
         if (r >= 0 && !plan->open_root && !strv_find_assignment(in->survey->env, "NVM_DIR")) {
-                if (asprintf(&local, "%s/.local", plan->home) < 0)
-                        return -ENOMEM;
-                r = set(plan, "NPM_CONFIG_PREFIX", local, "default");
+                r = own_prefix(plan, &local);
+                if (r >= 0)
+                        r = set(plan, "NPM_CONFIG_PREFIX", local, "default");
                 if (r >= 0 && in->survey->npmrc) /* which it would look for under the prefix */
                         r = set(plan, "NPM_CONFIG_GLOBALCONFIG", in->survey->npmrc, "default");
         }
@@ -163,7 +189,7 @@ static int add_tool_defaults(struct plan *plan, const struct plan_input *in) {
 static int add_defaults(struct plan *plan, const struct plan_input *in) {
         int r;
 
-        r = make_path(plan, strv_find_assignment(in->survey->env, "PATH"));
+        r = make_path(plan, in->survey);
         if (r >= 0)
                 r = set(plan, "HOME", plan->home, "default");
         if (r >= 0)
@@ -177,6 +203,11 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
                         "default");
         if (r >= 0 && plan->traits)
                 r = add_tool_defaults(plan, in);
+        for (char **e = in->survey->tool_env; r >= 0 && e && *e; e++) {
+                _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
+
+                r = name ? set(plan, name, *e + strlen(name) + 1, "toolchain") : -ENOMEM;
+        }
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(passed); i++)
                 r = pass(plan, in->survey, passed[i], "default");
         for (char **e = in->survey->env; r >= 0 && e && *e; e++)
@@ -185,6 +216,31 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
 
                         r = name ? pass(plan, in->survey, name, "default") : -ENOMEM;
                 }
+        return r;
+}
+
+/* After PATH, the command is looked for in the system's directories and in those that a person attached, in their `bin`
+ * and `shims` as well. */
+static int search_further(struct plan *plan, const struct plan_input *in) {
+        static const char *const system[] = {"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"},
+                                 *const within[] = {"", "/bin", "/shims"};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(system); i++)
+                r = add_folder(plan, system[i]);
+        for (size_t i = 0; i < in->policy->n_paths; i++) {
+                const struct path_rule *rule = &in->policy->paths[i];
+                const char *place = rule->dest && plan->traits & TRAIT_OWN_ROOT ? rule->dest : rule->path;
+
+                if ((rule->access != HUTCH_READ && rule->access != HUTCH_WRITE && rule->access != HUTCH_COW) ||
+                    in->survey->paths[i].type != S_IFDIR)
+                        continue;
+                for (size_t k = 0; r >= 0 && k < ARRAY_SIZE(within); k++) {
+                        _cleanup_(freep) char *one = NULL;
+
+                        r = asprintf(&one, "%s%s", place, within[k]) < 0 ? -ENOMEM : add_folder(plan, one);
+                }
+        }
         return r;
 }
 
@@ -279,5 +335,7 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
                 r = remove_blocked(plan);
         if (r >= 0)
                 r = follow_path(plan);
+        if (r >= 0)
+                r = search_further(plan, in);
         return r < 0 ? error_oom(err) : 0;
 }

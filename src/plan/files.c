@@ -158,6 +158,25 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         return r;
 }
 
+/* Programs of the home, to run them: after the box's own home, before all that a person asked for. */
+static int add_toolchains(struct plan *plan, const struct plan_input *in) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < in->survey->n_toolchains; i++) {
+                const struct toolchain_fact *t = &in->survey->toolchains[i];
+
+                r = t->link ? plan_add_step(plan, (struct step){.kind = STEP_SYMLINK,
+                                                                .dest = t->path,
+                                                                .text = t->link,
+                                                                .origin = (char *) "toolchain"})
+                            : add_granted(plan, &t->fact, t->path, false, "toolchain");
+                if (r >= 0)
+                        r = events_note(&plan->events, NOTICE_TOOLCHAIN_ATTACHED, t->path, NULL,
+                                        "%s is attached read-only: programs of the caller's PATH live there", t->path);
+        }
+        return r;
+}
+
 /* A workspace inside a repository: its checkout, to read, under the workspace, and its administrative directory as the
  * workspace itself is attached. */
 static int add_git_root(struct plan *plan, const struct plan_input *in) {
@@ -485,6 +504,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 r = plan_add_tools(plan, in);
         if (r >= 0)
                 r = plan_add_world(plan, in);
+        if (r >= 0)
+                r = add_toolchains(plan, in);
         if (r >= 0)
                 r = add_git_root(plan, in);
         if (r >= 0)

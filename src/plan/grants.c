@@ -155,6 +155,9 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 r = add_own(plan, SCRATCH "/tmp", 0700);
         if (r >= 0)
                 r = add_own(plan, SCRATCH "/home", 0700);
+        for (size_t i = 0; r >= 0 && i < survey->n_toolchains; i++)
+                if (!survey->toolchains[i].link)
+                        r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");
         if (r >= 0)
                 r = policy_workspace(policy) == HUTCH_WORKSPACE_NONE
                             ? add_own(plan, SCRATCH "/workspace", 0755)

@@ -299,6 +299,14 @@ void survey_free(struct survey *s) {
         free(s->git_email);
         strv_free(s->sealed);
         strv_free(s->control);
+        for (size_t i = 0; i < s->n_toolchains; i++) {
+                free(s->toolchains[i].path);
+                free(s->toolchains[i].link);
+                forget(&s->toolchains[i].fact);
+        }
+        free(s->toolchains);
+        strv_free(s->tool_env);
+        strv_free(s->path);
         for (size_t i = 0; i < s->n_paths; i++)
                 forget(&s->paths[i]);
         free(s->paths);

@@ -46,6 +46,13 @@ struct system_fact {
         struct path_fact tree; /* with --cow / only */
 };
 
+/* What the box gets to read of the home because programs of the caller's PATH live there. */
+struct toolchain_fact {
+        char *path; /* in the home, under the name that the caller knows it by */
+        char *link; /* it is a link, with this text; else: */
+        struct path_fact fact;
+};
+
 #define N_SYSTEM_MOST 16
 
 struct survey {
@@ -64,6 +71,10 @@ struct survey {
         char **control;          /* well-known control sockets in what is attached (data/control-sockets) */
         struct path_fact *paths; /* one for each policy path */
         size_t n_paths;
+        struct toolchain_fact *toolchains;
+        size_t n_toolchains;
+        char **tool_env; /* variables that name their directories */
+        char **path;     /* the directories of the caller's PATH, as the box has them; NULL: not looked at */
         struct system_fact system[N_SYSTEM_MOST];
         size_t n_system;
         char *resolv_conf; /* where /etc/resolv.conf really lies */
@@ -91,6 +102,8 @@ int survey_match_patterns(struct survey *s, const struct hutch_policy *policy);
 bool survey_is_pattern(const char *path);
 int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy);
 int survey_look_at_git(struct survey *s, bool writable);
+/* Toolchains of the home: those in the caller's PATH, and what the command `name` (NULL: shell text) needs. */
+int survey_look_for_command(struct survey *s, const struct hutch_policy *policy, const char *name, const char *cwd);
 
 void survey_free(struct survey *s);
 void survey_freep(struct survey **s);

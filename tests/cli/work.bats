@@ -104,11 +104,11 @@ PY
 }
 
 @test "a command that is only on the host's PATH gets a hint" {
-        mkdir "$HOME/bin" && printf '#!/bin/sh\necho mine\n' >"$HOME/bin/my-tool" && chmod +x "$HOME/bin/my-tool"
-        PATH=$HOME/bin:$PATH run hutch my-tool
-        told 127 "$HOME/bin"
+        mkdir "$T/bin" && printf '#!/bin/sh\necho mine\n' >"$T/bin/my-tool" && chmod +x "$T/bin/my-tool"
+        PATH=$T/bin:$PATH run hutch my-tool
+        told 127 "$T/bin"
         agree
-        PATH=$HOME/bin:$PATH run hutch --ro "$HOME/bin" my-tool
+        PATH=$T/bin:$PATH run hutch --ro "$T/bin" my-tool
         [ "$output" = mine ]
 }
 

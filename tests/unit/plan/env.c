@@ -136,7 +136,7 @@ static void test_search(void **state _unused_) {
         _cleanup_(plan_freep) struct plan *plan = NULL;
 
         assert_int_equal(fixture_plan(&f, &plan, NULL), 0);
-        assert_int_equal(strv_length(plan->search), 2);
+        assert_int_equal(strv_length(plan->search), 6); /* and the rest of the system directories */
         unit_same("the first", plan->search[0], "/opt/x");
         unit_same("the second", plan->search[1], "/usr/bin");
 }

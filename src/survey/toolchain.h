@@ -1,0 +1,17 @@
+/* The toolchains of data/toolchains: which directory of the home belongs to which, and what a box gets of it. */
+#pragma once
+
+#include "survey.h"
+
+/* Attaches the toolchain that `path` (written from s->home) belongs to: 1, 0 where it belongs to none that is there, or
+ * -ENOMEM. */
+int toolchain_attach(struct survey *s, const char *path);
+
+/* Attaches one directory or file of the home, unless it or what it lies in is attached already. -ENOMEM or 0. */
+int toolchain_add(struct survey *s, const char *path);
+
+/* Makes a link of the home in the box's own home. */
+int toolchain_add_link(struct survey *s, const char *path, const char *text);
+
+/* Whether a directory of the home may be attached as a place of programs, though no row names it. */
+bool toolchain_may_attach(const struct survey *s, const char *path);
