@@ -8,7 +8,7 @@ suites = unit scan review conformance cli escape errors tty completions fault se
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = abigail-tools clang clang-format clang-tidy shellcheck mandoc python3
 
-.PHONY: all run ready test test-vm test-container check bench install clean
+.PHONY: all run ready test test-vm test-container check bench install clean image up-root up-sudoer up-locked shell-root down
 all: $(BUILD)/hutch
 
 $(BUILD)/build.ninja:
@@ -49,6 +49,19 @@ bench:
 	@tools/need $(build_packages) bubblewrap hyperfine
 	@$(MAKE) --no-print-directory all
 	@bench/run
+
+# Containers to try hutch in, by docker or podman; see tools/image/run.
+image:
+	@tools/image/run build
+
+up-root up-sudoer up-locked: up-%:
+	@tools/image/run up $*
+
+shell-root:
+	@tools/image/run shell root
+
+down:
+	@tools/image/run down
 
 install: $(BUILD)/build.ninja
 	@meson configure $(BUILD) --prefix=$(PREFIX) >/dev/null
