@@ -74,6 +74,9 @@ bool cli_is_reserved(const char *word);
 int cli_parse(int argc, char **argv, struct invocation *ret);
 void cli_done(struct invocation *in);
 
+/* Policy files and profiles, beneath the options; what is wrong with them is in in->error. */
+void cli_load_config(struct invocation *in);
+
 const char *cli_value(const struct invocation *in, const char *name); /* the last value of a library's option */
 const char *cli_verb_name(const struct invocation *in);               /* "diff", "session run" */
 

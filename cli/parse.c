@@ -313,7 +313,11 @@ int cli_parse(int argc, char **argv, struct invocation *in) {
                 cli_complain("%s", err.message);
                 return -1;
         }
-        return read_words(argc, argv, verb_at, in);
+        if (read_words(argc, argv, verb_at, in) < 0)
+                return -1;
+        if (in->verb->box_options & HUTCH_OPTION_BOX && !in->help && !in->version)
+                cli_load_config(in);
+        return 0;
 }
 
 void cli_done(struct invocation *in) {

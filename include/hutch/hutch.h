@@ -187,6 +187,45 @@ static inline bool hutch_option_describe(size_t index, hutch_option_info *ret) {
         return hutch_option_get(index, ret, sizeof(*ret));
 }
 
+/* ---- policy files ---- */
+
+/* Reads a policy file, see hutch.yaml(5): what it sets is put over what the policy has. The error names the first
+ * mistake, hutch_policy_events() has all of them. */
+HUTCH_EXPORT int hutch_policy_load_file(hutch_policy *policy, const char *path, hutch_error *err);
+
+/* Reads what `hutch run` reads, beneath what the policy has: the profile of the command (NULL: none is chosen by name),
+ * the person's config.yaml and .jail, the workspace's own files as far as they are trusted, and the file of the option
+ * "config". `for_person`: notices are read by a person, so that what is shown once may be shown now. */
+HUTCH_EXPORT int hutch_policy_load_config(hutch_policy *policy, const char *command, bool for_person, hutch_error *err);
+
+/* What reading files had to report, NULL-terminated (NULL: nothing); the policy's. */
+HUTCH_EXPORT const hutch_event *const *hutch_policy_events(const hutch_policy *policy);
+
+/* The profiles that come with hutch: names by index (NULL past the last); the text and summary of one, freed with
+ * hutch_free(). */
+HUTCH_EXPORT const char *hutch_profile_name(size_t index);
+HUTCH_EXPORT int hutch_profile_text(const char *name, char **ret, hutch_error *err);
+HUTCH_EXPORT int hutch_profile_summary(const char *name, char **ret, hutch_error *err);
+
+/* Trust in a workspace's own policy files (hutch.yaml, .jail), as they were when the handle was opened. */
+typedef struct hutch_trust hutch_trust;
+
+typedef enum hutch_trust_state {
+        HUTCH_TRUST_NOTHING, /* the workspace has no such files */
+        HUTCH_TRUST_GIVEN,   /* they are what was accepted */
+        HUTCH_TRUST_NEW,     /* nothing was accepted for this workspace */
+        HUTCH_TRUST_CHANGED, /* something else was accepted */
+} hutch_trust_state;
+
+HUTCH_EXPORT int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err); /* NULL: the current one */
+HUTCH_EXPORT void hutch_trust_free(hutch_trust *trust);
+HUTCH_EXPORT hutch_trust_state hutch_trust_get_state(const hutch_trust *trust);
+HUTCH_EXPORT const char *hutch_trust_text(const hutch_trust *trust); /* for people: the files, or what changed */
+HUTCH_EXPORT int hutch_trust_accept(const hutch_trust *trust, hutch_error *err);
+HUTCH_EXPORT int hutch_trust_forget(const hutch_trust *trust, hutch_error *err);
+
+/* ---- words ---- */
+
 /* What an errno means, in the words of hutch's messages. */
 HUTCH_EXPORT const char *hutch_errno_text(int errnum);
 

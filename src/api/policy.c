@@ -14,11 +14,21 @@ const char *hutch_version(void) {
 int hutch_policy_new(hutch_policy **ret) {
         if (!ret)
                 return -EINVAL;
+        _cleanup_(policy_freep) hutch_policy *p = NULL;
+        const char *tmpdir = getenv("TMPDIR");
         char base[PATH_MAX];
+        int r;
 
         if (!getcwd(base, sizeof(base)))
                 return -errno;
-        return policy_new(base, getenv("HOME"), ret);
+        r = policy_new(base, getenv("HOME"), &p);
+        if (r < 0)
+                return r;
+        p->tmpdir = tmpdir ? strdup(tmpdir) : NULL;
+        if (tmpdir && !p->tmpdir)
+                return -ENOMEM;
+        *ret = take_ptr(p);
+        return 0;
 }
 
 void hutch_policy_free(hutch_policy *policy) {

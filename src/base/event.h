@@ -38,7 +38,14 @@
         X(SHELL_RESTARTED, "shell_restarted", NOTICE)  /* the session's shell was started again */                     \
         X(BOX_RESTARTED, "box_restarted", NOTICE)      /* the session's box was started again */                       \
         X(LATE_OUTPUT, "late_output", NOTICE)          /* background jobs of earlier runs printed something */         \
-        X(EVENTS_DROPPED, "events_dropped", NOTICE)    /* there were more events than a result holds */
+        X(POLICY_INVALID, "policy_invalid", WARNING)   /* subject: where in a policy file something is wrong */        \
+        X(PATH_LEFT_OUT, "path_left_out", WARNING)     /* subject: a path of a .jail file that does not exist */       \
+        X(PROFILE_USED, "profile_used", NOTICE)        /* subject: a profile, chosen by the command's name */          \
+        X(WORKSPACE_UNTRUSTED, "workspace_untrusted",                                                                  \
+          NOTICE) /* subject: the workspace's own policy file, of which only restrictions apply */                     \
+        X(WORKSPACE_REFUSED, "workspace_refused",                                                                      \
+          WARNING) /* subject: the workspace's own policy file, which is not read at all */                            \
+        X(EVENTS_DROPPED, "events_dropped", NOTICE) /* there were more events than a result holds */
 
 enum notice {
 #define NOTICE_CODE(name, code, severity) NOTICE_##name,

@@ -254,6 +254,8 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
         if (in->traits & TRAIT_OWN_ROOT && (in->facts->landlock_abi < 2 || plan->nested))
                 plan->traits &= ~(unsigned) TRAIT_LANDLOCK;
         set_limits(plan, in);
+        if (events_add_all(&plan->events, &in->policy->events) < 0)
+                return error_oom(err);
 
         r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);
         if (r >= 0)

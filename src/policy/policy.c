@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "../net/rules.h"
+#include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 
@@ -68,6 +69,9 @@ void policy_free(struct hutch_policy *p) {
                 free(p->hosts[i].origin);
         }
         free(p->hosts);
+        events_done(&p->events);
+        free(p->tmpdir);
+        free(p->workspace);
         free(p->base_dir);
         free(p->home);
         free(p);
@@ -95,6 +99,7 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                                     NULL);
                 if (r < 0)
                         return r;
+                copy->paths[copy->n_paths - 1].missing = p->paths[i].missing;
         }
         for (size_t i = 0; i < p->n_env; i++) {
                 r = policy_add_env(copy, p->env[i].name, p->env[i].value, p->env[i].origin, NULL);
@@ -106,8 +111,16 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                 if (r < 0)
                         return r;
         }
+        if (events_add_all(&copy->events, &p->events) < 0 || (p->tmpdir && !(copy->tmpdir = strdup(p->tmpdir))) ||
+            (p->workspace && !(copy->workspace = strdup(p->workspace))))
+                return -ENOMEM;
         *ret = take_ptr(copy);
         return 0;
+}
+
+void policy_unset(struct hutch_policy *p, enum key key) {
+        value_done(&p->values[key]);
+        p->values[key] = (struct value){0};
 }
 
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err) {
@@ -213,6 +226,41 @@ int policy_resolve(const struct hutch_policy *p, const char *path, char **ret, s
         return r < 0 ? error_oom(err) : 0;
 }
 
+/* ${WORKSPACE}, ${HOME} and ${TMPDIR} anywhere in a path that a person wrote. Any other name is an error, and so is one
+ * that stands for nothing here: a path with a part missing would be another path. */
+int policy_expand(const struct hutch_policy *p, const char *path, char **ret, struct hutch_error *err) {
+        const struct {
+                const char *name, *value;
+        } known[] = {{"WORKSPACE", p->workspace ? p->workspace : policy_dir(p)},
+                     {"HOME", p->home},
+                     {"TMPDIR", p->tmpdir ? p->tmpdir : "/tmp"}};
+        _cleanup_(buf_done) struct buf b = {0};
+
+        for (const char *at; (at = strstr(path, "${"));) {
+                size_t n = strcspn(at + 2, "}");
+                const char *value = NULL;
+                bool found = false;
+
+                for (size_t i = 0; i < ARRAY_SIZE(known) && at[2 + n]; i++)
+                        if (strlen(known[i].name) == n && strncmp(known[i].name, at + 2, n) == 0) {
+                                value = known[i].value;
+                                found = true;
+                        }
+                if (!found)
+                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                         "'%s': unknown placeholder (known: ${WORKSPACE}, ${HOME}, ${TMPDIR})", path);
+                if (!value || !value[0])
+                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s': ${%.*s} stands for nothing here",
+                                         path, (int) n, at + 2);
+                buf_put(&b, path, (size_t) (at - path));
+                buf_puts(&b, value);
+                path = at + 3 + n;
+        }
+        buf_puts(&b, path);
+        *ret = buf_take_string(&b);
+        return *ret ? 0 : error_oom(err);
+}
+
 static int resolve_dest(const char *dest, char **ret, struct hutch_error *err) {
         _cleanup_(freep) char *target = NULL;
 
@@ -225,6 +273,28 @@ static int resolve_dest(const char *dest, char **ret, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "the root of the box cannot be a destination");
         *ret = take_ptr(target);
         return 0;
+}
+
+void policy_drop_path(struct hutch_policy *p, size_t index) {
+        struct path_rule *rule = &p->paths[index];
+
+        free(rule->path);
+        free(rule->dest);
+        free(rule->origin);
+        memmove(rule, rule + 1, (--p->n_paths - index) * sizeof(*rule));
+}
+
+/* The same rule again is one rule, at its later place. */
+static void drop_same(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest) {
+        for (size_t i = 0; i < p->n_paths; i++) {
+                struct path_rule *rule = &p->paths[i];
+
+                if (rule->access != access || !streq(rule->path, path) || !rule->dest != !dest ||
+                    (dest && !streq(rule->dest, dest)))
+                        continue;
+                policy_drop_path(p, i);
+                return;
+        }
 }
 
 int policy_add_path_plain(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest,
@@ -255,7 +325,9 @@ int policy_add_path_plain(struct hutch_policy *p, enum hutch_access access, cons
                 p->paths = grown;
         if (!grown || !who)
                 return error_oom(err);
-        p->paths[p->n_paths++] = (struct path_rule){access, take_ptr(absolute), take_ptr(target), take_ptr(who)};
+        drop_same(p, access, absolute, target);
+        p->paths[p->n_paths++] = (struct path_rule){
+                .access = access, .path = take_ptr(absolute), .dest = take_ptr(target), .origin = take_ptr(who)};
         return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "../base/event.h"
 #include "schema.h"
 
 struct value {
@@ -18,11 +19,15 @@ struct value {
         char **origins;  /* of each of list */
 };
 
+/* What a path that does not exist means: a mistake, or one entry of a list that serves several hosts. */
+enum missing { MISSING_ERROR, MISSING_WARN, MISSING_SKIP };
+
 struct path_rule {
         enum hutch_access access;
         char *path; /* absolute host path */
         char *dest; /* absolute path in the box; NULL: the same as on the host */
         char *origin;
+        enum missing missing;
 };
 
 struct env_rule {
@@ -46,8 +51,12 @@ struct hutch_policy {
         struct host_rule *hosts;
         size_t n_hosts;
 
-        /* Relative paths are seen from here, "~" from home: given by the caller, never looked up. */
+        struct events events; /* what loaders have to report, for the result of every run */
+
+        /* Relative paths are seen from here, "~" and ${HOME} from home: given by the caller, never looked up. */
         char *base_dir, *home;
+        char *tmpdir;    /* what ${TMPDIR} stands for; NULL: /tmp */
+        char *workspace; /* what ${WORKSPACE} stands for; NULL: policy_dir() */
 };
 
 int policy_new(const char *base_dir, const char *home, struct hutch_policy **ret);
@@ -69,6 +78,13 @@ int policy_add_env(struct hutch_policy *p, const char *name, const char *value, 
                    struct hutch_error *err);
 int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, const char *origin,
                     struct hutch_error *err);
+
+void policy_unset(struct hutch_policy *p, enum key key); /* of a single value or a list of texts */
+
+/* Puts what `over` sets over p. Of an untrusted one only what restricts is taken, by the rows of keys.def; the keys of
+ * the rest are added to *withheld (may be NULL). */
+int policy_merge(struct hutch_policy *p, const struct hutch_policy *over, bool trusted, char ***withheld,
+                 struct hutch_error *err);
 
 bool policy_is_set(const struct hutch_policy *p, enum key key);
 const char *policy_origin(const struct hutch_policy *p, enum key key); /* "default" where it is not set */

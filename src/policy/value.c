@@ -34,11 +34,13 @@ int policy_set_number(struct hutch_policy *p, enum key key, uint64_t number, con
 static int set_text(struct hutch_policy *p, enum key key, const char *text, const char *origin,
                     struct hutch_error *err) {
         struct value *v = &p->values[key];
-        _cleanup_(freep) char *copy = NULL;
+        _cleanup_(freep) char *copy = NULL, *expanded = NULL;
         int r;
 
         if (key_info(key)->type == TYPE_DIR) {
-                r = policy_resolve(p, text, &copy, err);
+                r = policy_expand(p, text, &expanded, err);
+                if (r >= 0)
+                        r = policy_resolve(p, expanded, &copy, err);
                 if (r < 0)
                         return r;
         } else if (!(copy = strdup(text)))
@@ -120,11 +122,13 @@ static int add_item(struct hutch_policy *p, enum key key, const char *text, cons
 /* PATH or PATH:DEST, a colon of the path itself written as "\:". */
 static int add_path(struct hutch_policy *p, enum key key, const char *text, const char *origin,
                     struct hutch_error *err) {
-        _cleanup_(freep) char *path = strdup(text);
+        _cleanup_(freep) char *path = NULL;
         char *out, *dest = NULL;
+        int r;
 
-        if (!path)
-                return error_oom(err);
+        r = policy_expand(p, text, &path, err);
+        if (r < 0)
+                return r;
         out = path;
         for (char *in = path; *in; in++) {
                 if (in[0] == '\\' && in[1] == ':') {
@@ -178,16 +182,20 @@ static int open_unlinked(const struct hutch_policy *p, const char *file) {
         return fd < 0 ? -errno : fd;
 }
 
+int policy_read_unlinked(const struct hutch_policy *p, const char *file, size_t most, char **ret, size_t *ret_len) {
+        _cleanup_(closep) int fd = open_unlinked(p, file);
+
+        return fd < 0 ? fd : read_whole_fd(fd, most, ret, ret_len);
+}
+
 /* One NAME=VALUE or NAME a line, `#` comments, blank lines; values are taken as they are, quotes included. This file
  * is the only thing of the host that a loader of options reads. */
 static int add_env_file(struct hutch_policy *p, const char *file, const char *origin, struct hutch_error *err) {
         _cleanup_(freep) char *text = NULL;
-        _cleanup_(closep) int fd = -1;
         size_t len, line = 0;
         int r;
 
-        fd = open_unlinked(p, file);
-        r = fd < 0 ? fd : read_whole_fd(fd, 16 << 20, &text, &len);
+        r = policy_read_unlinked(p, file, 16 << 20, &text, &len);
         if (r == -ELOOP)
                 return error_set(err, HUTCH_E_POLICY_REFUSED, r,
                                  "%s: symbolic links are not followed in the workspace: name the file itself", file);
@@ -217,8 +225,8 @@ static int add_host(struct hutch_policy *p, const char *text, const char *origin
         return policy_add_host(p, text, 0, origin, err);
 }
 
-static int set_by_type(struct hutch_policy *p, enum key key, const char *text, const char *origin,
-                       struct hutch_error *err) {
+int policy_set_plain(struct hutch_policy *p, enum key key, const char *text, const char *origin,
+                     struct hutch_error *err) {
         switch (key_info(key)->type) {
         case TYPE_FLAG:
                 return set_flag(p, key, text, origin, err);
@@ -244,7 +252,7 @@ static int set_by_type(struct hutch_policy *p, enum key key, const char *text, c
 }
 
 int policy_set(struct hutch_policy *p, enum key key, const char *text, const char *origin, struct hutch_error *err) {
-        int r = set_by_type(p, key, text, origin, err);
+        int r = policy_set_plain(p, key, text, origin, err);
 
         return r < 0 ? error_wrap(err, r, "%s", origin) : 0;
 }

@@ -224,6 +224,12 @@ static const struct option_row {
         {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a folder"},
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
+        {"profile", "none", "profile none; "},
+        {"profile", NULL, NULL, HUTCH_E_USAGE, "option '--profile' needs a value: NAME|none"},
+        {"config", "/x/c.yaml", "config /x/c.yaml; "},
+        {"config", NULL, NULL, HUTCH_E_USAGE, "option '--config' needs a value: FILE"},
+        {"require-trust", NULL, "require-trust; "},
+        {"require-trust", "x", NULL, HUTCH_E_USAGE, "option '--require-trust' takes no value"},
         {"allow-degraded", NULL, "allow-degraded; "},
         {"allow-command", "git", "allow-command git; "},
         {"allow-command", "a b", NULL, HUTCH_E_POLICY_INVALID, "--allow-command: 'a b' is not the name of a command"},

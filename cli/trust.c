@@ -1,0 +1,138 @@
+/* hutch trust: accept a workspace's own policy files, after showing them; and the question that a run asks when they
+ * changed. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+struct trust_options {
+        bool yes, forget, show;
+};
+
+#define AT(field) OPTION_AT(struct trust_options, field)
+
+static const struct option options[] = {
+        {"yes", 'y', NULL, "accept without asking", AT(yes)},
+        {"show", 0, NULL, "show what would be accepted, and nothing else", AT(show)},
+        {"forget", 0, NULL, "accept nothing of this workspace any more", AT(forget)},
+        {0},
+};
+
+/* The answer is read from the terminal byte by byte: what follows it belongs to the command. */
+static bool ask(const char *question) {
+        char c = 0, first = 0;
+
+        fprintf(stderr, "%s [y/N] ", question);
+        while (read(STDIN_FILENO, &c, 1) == 1 && c != '\n')
+                first = first ? first : c;
+        return first == 'y' || first == 'Y';
+}
+
+static int accept(const hutch_trust *trust) {
+        hutch_error err = {0};
+
+        if (hutch_trust_accept(trust, &err) < 0) {
+                cli_complain("%s", err.message);
+                return EXIT_HUTCH;
+        }
+        return 0;
+}
+
+static int decide(const hutch_trust *trust, const struct trust_options *o) {
+        hutch_error err = {0};
+
+        if (o->forget) {
+                if (hutch_trust_forget(trust, &err) == 0)
+                        return 0;
+                cli_complain("%s", err.message);
+                return EXIT_HUTCH;
+        }
+        switch (hutch_trust_get_state(trust)) {
+        case HUTCH_TRUST_NOTHING:
+                cli_complain("nothing to trust: this workspace has neither hutch.yaml nor .jail");
+                return EXIT_HUTCH;
+        case HUTCH_TRUST_GIVEN:
+                printf("already trusted, unchanged\n");
+                return 0;
+        default:
+                break;
+        }
+        fputs(hutch_trust_text(trust), stdout);
+        fflush(stdout);
+        if (o->show)
+                return 0;
+        if (o->yes)
+                return accept(trust);
+        if (!isatty(STDIN_FILENO)) {
+                cli_complain("nothing was accepted: stdin is not a terminal (use --yes to accept what is shown above)");
+                return EXIT_HUTCH;
+        }
+        if (ask("Apply these settings to every box of this workspace?"))
+                return accept(trust);
+        cli_complain("nothing was accepted");
+        return 1;
+}
+
+static int trust(const struct invocation *in) {
+        hutch_error err = {0};
+        hutch_trust *t;
+        int status;
+
+        if (hutch_trust_open(in->args[0], &t, &err) < 0) {
+                cli_complain("%s", err.message);
+                return EXIT_HUTCH;
+        }
+        status = decide(t, in->options);
+        hutch_trust_free(t);
+        return status;
+}
+
+const struct verb verb_trust = {
+        .name = "trust",
+        .synopsis = "[OPTIONS] [DIR]",
+        .summary = "accept a workspace's own policy files",
+        .max_args = 1,
+        .options = options,
+        .size = sizeof(struct trust_options),
+        .run = trust,
+};
+
+/* ---- before a run ---- */
+
+/* Policy files that were trusted and changed: a person at the terminal is asked, everybody else goes without the
+ * grants. */
+static void ask_again(const struct invocation *in) {
+        hutch_error err = {0};
+        hutch_trust *t;
+
+        if (hutch_trust_open(cli_value(in, "dir"), &t, &err) < 0)
+                return;
+        if (hutch_trust_get_state(t) == HUTCH_TRUST_CHANGED) {
+                fputs(hutch_trust_text(t), stderr);
+                if (ask("hutch: these policy files changed since you trusted them. Trust them as they are now?"))
+                        accept(t);
+        }
+        hutch_trust_free(t);
+}
+
+void cli_load_config(struct invocation *in) {
+        bool person = isatty(STDERR_FILENO);
+        hutch_error err = {0};
+        const char *command = in->command ? in->command[0] : NULL;
+
+        if (in->error.code != HUTCH_OK)
+                return;
+        if (person && isatty(STDIN_FILENO) && in->verb->flags & VERB_RESULT)
+                ask_again(in);
+        if (hutch_policy_load_config(in->policy, command, person, &err) == 0)
+                return;
+        in->error = err;
+        /* Every mistake in the files; the error itself names the first. */
+        const hutch_event *const *events = hutch_policy_events(in->policy);
+        for (size_t n = 0; events && events[n]; n++)
+                if (events[1] && !strcmp(events[n]->code, "policy_invalid"))
+                        cli_complain("%s", events[n]->text);
+}

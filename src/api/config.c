@@ -1,0 +1,115 @@
+/* The public calls around policy files: loading them, profiles, trust. */
+#include <errno.h>
+#include <limits.h>
+
+#include "../box/config.h"
+#include "../policy/profile.h"
+#include "api.h"
+
+extern char **environ;
+
+int hutch_policy_load_file(hutch_policy *policy, const char *path, hutch_error *err) {
+        if (!policy)
+                return api_null(err, __func__, "policy");
+        if (!path)
+                return api_null(err, __func__, "path");
+        return config_load_file(policy, path, err);
+}
+
+int hutch_policy_load_config(hutch_policy *policy, const char *command, bool for_person, hutch_error *err) {
+        if (!policy)
+                return api_null(err, __func__, "policy");
+        return config_load(policy, command, for_person, environ, err);
+}
+
+const hutch_event *const *hutch_policy_events(const hutch_policy *policy) {
+        return policy ? (const hutch_event *const *) policy->events.items : NULL;
+}
+
+/* ---- profiles ---- */
+
+const char *hutch_profile_name(size_t index) {
+        return profile_builtin_name(index);
+}
+
+int hutch_profile_text(const char *name, char **ret, hutch_error *err) {
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        return config_profile_text(name, environ, ret, err);
+}
+
+int hutch_profile_summary(const char *name, char **ret, hutch_error *err) {
+        _cleanup_(profile_freep) struct profile *profile = NULL;
+        _cleanup_(freep) char *text = NULL;
+        int r;
+
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        r = config_profile_text(name, environ, &text, err);
+        if (r >= 0)
+                r = profile_parse(name, text, strlen(text), &profile, err);
+        if (r < 0)
+                return r;
+        *ret = profile->summary ? take_ptr(profile->summary) : strdup("");
+        return *ret ? 0 : error_oom(err);
+}
+
+/* ---- trust ---- */
+
+struct hutch_trust {
+        struct trust *files;
+        char *text;
+};
+
+int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err) {
+        _cleanup_(freep) char *state = NULL;
+        hutch_trust *t;
+        int r;
+
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        t = calloc(1, sizeof(*t));
+        if (!t)
+                return error_oom(err);
+        r = config_state_dir(environ, &state) < 0 ? error_oom(err) : trust_open(state, dir ? dir : ".", &t->files, err);
+        if (r >= 0 && config_describe_trust(t->files, &t->text) < 0)
+                r = error_oom(err);
+        if (r < 0) {
+                hutch_trust_free(t);
+                return r;
+        }
+        *ret = t;
+        return 0;
+}
+
+void hutch_trust_free(hutch_trust *trust) {
+        if (!trust)
+                return;
+        trust_free(trust->files);
+        free(trust->text);
+        free(trust);
+}
+
+hutch_trust_state hutch_trust_get_state(const hutch_trust *trust) {
+        return trust ? (hutch_trust_state) trust_state(trust->files) : HUTCH_TRUST_NOTHING;
+}
+
+const char *hutch_trust_text(const hutch_trust *trust) {
+        return trust ? trust->text : NULL;
+}
+
+int hutch_trust_accept(const hutch_trust *trust, hutch_error *err) {
+        if (!trust)
+                return api_null(err, __func__, "trust");
+        return trust_accept(trust->files, err);
+}
+
+int hutch_trust_forget(const hutch_trust *trust, hutch_error *err) {
+        if (!trust)
+                return api_null(err, __func__, "trust");
+        return trust_forget(trust->files, err);
+}

@@ -1,0 +1,141 @@
+/* See profile.h. The index of commands is made when hutch is built, so that choosing costs no parsing. */
+#include "profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "../base/path.h"
+#include "../base/strv.h"
+#include "../base/text.h"
+#include "profiles.h"
+#include "yaml.h"
+
+const char *profile_builtin_name(size_t index) {
+        return index < ARRAY_SIZE(builtin_profiles) ? builtin_profiles[index].name : NULL;
+}
+
+const char *profile_builtin_text(const char *name) {
+        for (size_t i = 0; i < ARRAY_SIZE(builtin_profiles); i++)
+                if (streq(builtin_profiles[i].name, name))
+                        return builtin_profiles[i].text;
+        return NULL;
+}
+
+/* The words of an index line are separated by single blanks, with one at each end. */
+const char *profile_for_command(const char *command) {
+        const char *base = path_basename(command);
+        size_t n = strlen(base);
+
+        for (size_t i = 0; n > 0 && i < ARRAY_SIZE(builtin_profiles); i++) {
+                const char *at = builtin_profiles[i].commands;
+
+                for (; (at = strstr(at, base)); at++)
+                        if (at[-1] == ' ' && at[n] == ' ')
+                                return builtin_profiles[i].name;
+        }
+        return NULL;
+}
+
+const char *profile_suggest(const char *name) {
+        const char *names[ARRAY_SIZE(builtin_profiles) + 1];
+        size_t n = 0;
+
+        for (; n < ARRAY_SIZE(builtin_profiles); n++)
+                names[n] = builtin_profiles[n].name;
+        names[n++] = "none";
+        return text_nearest(name, names, n);
+}
+
+void profile_free(struct profile *profile) {
+        if (!profile)
+                return;
+        free(profile->name);
+        free(profile->summary);
+        strv_free(profile->commands);
+        strv_free(profile->files);
+        node_free(profile->root);
+        free(profile);
+}
+
+void profile_freep(struct profile **profile) {
+        profile_free(*profile);
+}
+
+static int bad(const struct profile *p, const struct node *at, const char *what, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "profile %s:%zu:%zu: %s", p->name, at->line, at->column,
+                         what);
+}
+
+static int read_words(const struct profile *p, const struct node *list, char ***ret, struct hutch_error *err) {
+        if (list->kind != NODE_LIST)
+                return bad(p, list, "must be a list of words", err);
+        for (size_t i = 0; i < list->n; i++) {
+                if (list->items[i]->kind != NODE_SCALAR)
+                        return bad(p, list->items[i], "must be a word", err);
+                if (strv_push(ret, list->items[i]->text) < 0)
+                        return error_oom(err);
+        }
+        return 0;
+}
+
+static int read_head(struct profile *p, const struct node *head, struct hutch_error *err) {
+        int r = 0;
+
+        if (head->kind != NODE_MAP)
+                return bad(p, head, "'profile' must be a mapping", err);
+        for (size_t i = 0; r >= 0 && i + 1 < head->n; i += 2) {
+                const char *key = head->items[i]->text;
+                const struct node *value = head->items[i + 1];
+
+                if (streq(key, "commands"))
+                        r = read_words(p, value, &p->commands, err);
+                else if (streq(key, "files"))
+                        r = read_words(p, value, &p->files, err);
+                else if (!streq(key, "summary"))
+                        r = bad(p, head->items[i], "unknown key of a profile (known: summary, commands, files)", err);
+                else if (value->kind != NODE_SCALAR)
+                        r = bad(p, value, "the summary is one line of text", err);
+                else {
+                        free(p->summary);
+                        p->summary = strdup(value->text);
+                        r = p->summary ? 0 : error_oom(err);
+                }
+        }
+        return r;
+}
+
+int profile_parse(const char *name, const char *text, size_t len, struct profile **ret, struct hutch_error *err) {
+        _cleanup_(profile_freep) struct profile *p = calloc(1, sizeof(*p));
+        struct hutch_error why = {0};
+        const struct node *head;
+        int r;
+
+        if (!p)
+                return error_oom(err);
+        p->name = strdup(name);
+        if (!p->name)
+                return error_oom(err);
+        r = node_parse(text, len, &p->root, &why);
+        if (r < 0)
+                return error_set(err, why.code, why.errnum, "profile %s:%s", name, why.message);
+        head = node_get(p->root, "profile");
+        r = head ? read_head(p, head, err) : 0;
+        if (r < 0)
+                return r;
+        *ret = take_ptr(p);
+        return 0;
+}
+
+int profile_read(const struct profile *profile, struct hutch_policy *p, struct hutch_error *err) {
+        _cleanup_(freep) char *name = NULL;
+        int r;
+
+        if (asprintf(&name, "profile %s", profile->name) < 0) {
+                name = NULL;
+                return error_oom(err);
+        }
+        r = policy_read_node(p, name, profile->root, "profile", err);
+        for (size_t i = 0; r >= 0 && i < p->n_paths; i++)
+                p->paths[i].missing = MISSING_SKIP;
+        return r;
+}
