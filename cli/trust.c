@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run.h"
 #include "verbs.h"
 
 struct trust_options {
@@ -124,6 +125,8 @@ void cli_load_config(struct invocation *in) {
         const char *command = in->command ? in->command[0] : NULL;
 
         if (in->error.code != HUTCH_OK)
+                return;
+        if (in->verb == &verb_run && ((const struct run_options *) in->options)->request) /* has its policy already */
                 return;
         if (person && isatty(STDIN_FILENO) && in->verb->flags & VERB_RESULT)
                 ask_again(in);
