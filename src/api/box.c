@@ -158,6 +158,8 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         r = tracking_begin(box, &tracking, &local);
         if (r >= 0 && box_is_session(box) && !known.no_changes)
                 r = session_box_track(box, &local);
+        else if (r >= 0 && box_is_session(box))
+                layers_expire(box);
         if (r >= 0)
                 r = box_run(box, &known, &report, &made, output, &outcome, &local);
         plan = made ? made : box->plan;

@@ -105,6 +105,7 @@ int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err) {
         sigaddset(&mask, SIGPIPE);
         sigprocmask(SIG_BLOCK, &mask, &before);
         sigdelset(&mask, SIGPIPE);
+        layers_expire(box);
         v.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
         r = v.signals < 0 || loop_new(&v.loop) < 0 ? error_oom(err) : 0;
         if (r >= 0)

@@ -17,7 +17,7 @@ struct hutch_context {
         struct host_facts facts;
 };
 
-struct since;
+struct index;
 struct tracked;
 
 enum box_kind {
@@ -36,7 +36,7 @@ struct hutch_box {
         unsigned calls;        /* under way or waiting for their turn */
         bool closed;
         bool adopted;        /* its layers were another box's, and are not ours to remove */
-        struct since *since; /* its layers before the run under way, if it is not the first */
+        struct index *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
         struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
         int skeleton;             /* keeps that of the system's folders, -1 without */
@@ -140,6 +140,8 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err);
 /* What the layers are like before a further run, so that its changes can be told alone. */
 int layers_remember(hutch_box *box, struct hutch_error *err);
+/* A run whose changes nobody looks at. */
+void layers_expire(const hutch_box *box);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
 void layers_forget(hutch_box *box);
 void layers_free(hutch_box *box);

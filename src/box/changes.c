@@ -9,6 +9,7 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
+#include "../layer/frozen.h"
 #include "../layer/stack.h"
 #include "../tree/tree.h"
 
@@ -59,7 +60,13 @@ static int refuse_lower(const struct layer_box *box, size_t i, int error, struct
                          errno_text(error));
 }
 
-int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+static int refuse_layer(const struct layer_box *box, size_t i, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
+                         errno_text(errno));
+}
+
+/* The host's directory, and the layer's. */
+static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         char name[32];
 
         snprintf(name, sizeof(name), "%zu", i);
@@ -82,20 +89,51 @@ int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair 
         if (streq(ret->pair.top, ret->pair.host_path) && !layer_is_same(&box->meta, i, ret->pair.lower))
                 return refuse_lower(box, i, ESTALE, err);
         ret->folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (ret->folder >= 0 && strv_length(box->meta.chain) > 0) {
-                int r = stack_make_view(box, i, err);
+        return ret->folder < 0 ? refuse_layer(box, i, err) : 0;
+}
 
+static int open_upper(const struct layer_box *box, size_t i, const char *name, struct layer_pair *layer,
+                      struct hutch_error *err) {
+        layer->pair.upper = openat(layer->folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return layer->pair.upper < 0 ? refuse_layer(box, i, err) : 0;
+}
+
+int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
+        int r = open_lower(box, i, ret, err);
+
+        if (r < 0 || ret->folder < 0)
+                return r;
+        if (strv_length(box->meta.chain) > 0) {
+                r = stack_make_view(box, i, err);
                 if (r < 0)
                         return r;
                 ret->view = true;
         }
-        ret->pair.upper = ret->folder < 0 ? -1
-                                          : openat(ret->folder, ret->view ? "view" : "upper",
-                                                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (ret->pair.upper < 0)
-                return error_set(err, HUTCH_E_IO, errno, "cannot open layer %zu of box %s: %s", i, box->meta.id,
-                                 errno_text(errno));
-        return 0;
+        return open_upper(box, i, ret->view ? "view" : "upper", ret, err);
+}
+
+int changes_open_top(const struct layer_box *box, size_t i, struct layer_pair *ret, struct below *ret_below,
+                     struct hutch_error *err) {
+        size_t length = strv_length(box->meta.chain), n = 0;
+        _cleanup_(freep) int *frozen = calloc(length + 1, sizeof(int));
+        int r = open_lower(box, i, ret, err);
+
+        if (r < 0 || ret->folder < 0)
+                return r;
+        if (!frozen)
+                return error_oom(err);
+        for (size_t c = length; r >= 0 && c > 0; c--) {
+                _cleanup_(closep) int layer = frozen_open(box->state, box->meta.chain[c - 1], i);
+                int fd = layer < 0 ? -1 : openat(layer, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+                if (fd >= 0)
+                        frozen[n++] = fd;
+                else if (layer != -ENOENT)
+                        r = refuse_layer(box, i, err);
+        }
+        if (below_open(frozen, n, ret->pair.lower, ret_below) < 0)
+                return error_oom(err);
+        return r < 0 ? r : open_upper(box, i, "upper", ret, err);
 }
 
 const char *changes_shorten(const struct changes *c, const char *host_path) {
@@ -147,12 +185,74 @@ static const struct timespec *find_begun(const struct layer_box *box, const stru
 }
 
 static int read_layer(const struct layer_box *box, struct layer_pair *layer, bool record, struct hutch_error *err) {
+        _cleanup_(index_done) struct index index = {0};
         struct timespec room;
         int r = 0;
 
         if (record)
                 r = review_record_base(&layer->pair, layer->folder, find_begun(box, layer, &room), err);
-        return r < 0 ? r : review_changes(&layer->pair, layer->folder, &layer->list, err);
+        if (r >= 0)
+                r = review_changes(&layer->pair, layer->folder, &layer->list, err);
+        /* For the next run; a view is not what that will find. */
+        if (r >= 0 && record && !layer->view && index_take(layer->pair.upper, NULL, INDEX_BUDGET_FIRST, &index) >= 0)
+                (void) index_save(layer->folder, &index);
+        return r;
+}
+
+int changes_since(const struct layer_box *box, size_t n, struct index *before, struct layer_pair *layer,
+                  struct hutch_error *err) {
+        _cleanup_(below_done) struct below below = {.host = -1};
+        _cleanup_(index_done) struct index now = {0};
+        struct timespec room;
+        int r = changes_open_top(box, n, layer, &below, err);
+
+        if (r < 0 || layer->folder < 0)
+                return r;
+        r = index_take(layer->pair.upper, before, INDEX_BUDGET, &now);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", layer->pair.host_path,
+                                 errno_text(-r));
+        r = since_compare(&layer->pair, layer->folder, &below, before, &now, find_begun(box, layer, &room),
+                          &layer->list, err);
+        if (r < 0)
+                return r;
+        /* Without it the next run looks before it begins. */
+        if (before->fresh && !now.changed)
+                index_renew(layer->folder);
+        else
+                (void) index_save(layer->folder, &now);
+        return 0;
+}
+
+int changes_any(const struct layer_box *box, struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && box->meta.lowers[i]; i++) {
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+
+                if (layer_is_system(&box->meta, i))
+                        continue;
+                r = changes_open_layer(box, i, &layer, err);
+                if (r >= 0 && layer.folder >= 0)
+                        r = review_has_changes(&layer.pair, layer.folder, err);
+                changes_close_layer(&layer);
+        }
+        return r;
+}
+
+void changes_expire(const char *box_path) {
+        _cleanup_(closep) int box = open(box_path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        for (size_t i = 0; box >= 0; i++) {
+                char name[32];
+                _cleanup_(closep) int layer = -1;
+
+                snprintf(name, sizeof(name), "%zu", i);
+                layer = openat(box, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (layer < 0)
+                        break;
+                index_expire(layer);
+        }
 }
 
 static int read_changes(const struct layer_box *box, bool record, struct changes *ret, struct hutch_error *err) {

@@ -165,7 +165,7 @@ static int match_layers(struct layer_box *layers, const struct plan *plan, unsig
 
 static void forget_since(hutch_box *box) {
         for (size_t i = 0; i < box->n_since; i++)
-                since_done(&box->since[i]);
+                index_done(&box->since[i]);
         free(take_ptr(box->since));
         box->n_since = 0;
 }
@@ -175,31 +175,53 @@ void layers_free(hutch_box *box) {
         layer_free(take_ptr(box->layers));
 }
 
+/* What the last run wrote down, if nothing ran since. */
+static int remember_layer(const struct layer_box *layers, size_t i, struct index *ret, struct hutch_error *err) {
+        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+        _cleanup_(below_done) struct below below = {.host = -1};
+        _cleanup_(index_done) struct index old = {0};
+        int r = changes_open_top(layers, i, &layer, &below, err);
+
+        if (r >= 0 && layer.folder >= 0) {
+                r = index_load(layer.folder, &old);
+                if (r > 0)
+                        *ret = take_struct(old);
+                else if (r == 0)
+                        r = index_take(layer.pair.upper, &old, INDEX_BUDGET, ret);
+                index_expire(layer.folder);
+                if (r < 0)
+                        error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", layer.pair.host_path,
+                                  errno_text(-r));
+        }
+        changes_close_layer(&layer);
+        return r < 0 ? r : 0;
+}
+
 int layers_remember(hutch_box *box, struct hutch_error *err) {
-        size_t n = strv_length(box->layers->meta.lowers), i;
-        struct since *fresh = calloc(n + 1, sizeof(*fresh));
-        int r = fresh ? 0 : error_oom(err);
+        size_t n = strv_length(box->layers->meta.lowers);
+        int r = 0;
 
-        for (i = 0; r >= 0 && i < n; i++) {
-                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
-
-                if (layer_is_system(&box->layers->meta, i))
-                        continue;
-                r = changes_open_layer(box->layers, i, &layer, err);
-                if (r >= 0 && layer.folder >= 0)
-                        r = since_remember(&layer.pair, i < box->n_since ? &box->since[i] : NULL, &fresh[i], err);
-                changes_close_layer(&layer);
-        }
         forget_since(box);
-        if (r < 0) {
-                while (fresh && i-- > 0)
-                        since_done(&fresh[i]);
-                free(fresh);
-                return r;
-        }
-        box->since = fresh;
-        box->n_since = n;
-        return 0;
+        box->since = calloc(n + 1, sizeof(*box->since));
+        if (!box->since)
+                return error_oom(err);
+        for (; r >= 0 && box->n_since < n; box->n_since++)
+                if (!layer_is_system(&box->layers->meta, box->n_since))
+                        r = remember_layer(box->layers, box->n_since, &box->since[box->n_since], err);
+        if (r < 0)
+                forget_since(box);
+        return r;
+}
+
+void layers_expire(const hutch_box *box) {
+        _cleanup_(freep) char *root = NULL, *path = NULL;
+        struct hutch_error untold;
+
+        if (box->layers)
+                changes_expire(box->layers->path);
+        else if (box->box_id && layer_root(environ, &root, &untold) >= 0 &&
+                 asprintf(&path, "%s/%s", root, box->box_id) >= 0)
+                changes_expire(path);
 }
 
 static int with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret,
@@ -355,44 +377,68 @@ int tracked_add(struct tracked *t, const char *place, const struct change_list *
         return r;
 }
 
-/* Those of this run alone. */
-static int sort_changes(const hutch_box *box, const struct plan *plan, const struct changes *changes, struct tracked *t,
-                        struct hutch_error *err) {
+static int put_changes(const hutch_box *box, const struct plan *plan, size_t layer, const struct change_list *list,
+                       struct tracked *t, struct hutch_error *err) {
+        _cleanup_(freep) char *place = NULL;
+
+        return place_of(box, plan, layer, &place) < 0 || tracked_add(t, place, list) < 0 ? error_oom(err) : 0;
+}
+
+/* The first run of a box: whatever differs from the host is its change. */
+static int track_first(const hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
+                       struct hutch_error *err) {
+        struct changes changes = {0};
+        int r = changes_record(box->layers, &changes, err);
+
+        for (size_t i = 0; r >= 0 && i < changes.n_layers; i++)
+                if (changes.layers[i].folder >= 0)
+                        r = put_changes(box, plan, i, &changes.layers[i].list, t, err);
+        *ret_any = changes.n > 0;
+        changes_done(&changes);
+        return r;
+}
+
+/* A further run: its changes alone are looked for. A layer that came with it had nothing before. */
+static int track_further(hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
+                         struct hutch_error *err) {
+        const struct layer_meta *m = &box->layers->meta;
+        bool any = false;
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < changes->n_layers; i++) {
-                _cleanup_(change_list_done) struct change_list since = {0};
-                const struct layer_pair *layer = &changes->layers[i];
-                _cleanup_(freep) char *place = NULL;
+        for (size_t i = 0; r >= 0 && m->lowers[i]; i++) {
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                struct index none = {0};
 
-                if (layer->folder < 0)
+                if (layer_is_system(m, i))
                         continue;
-                if (i < box->n_since)
-                        r = since_compare(&layer->pair, &box->since[i], &layer->list, &since, err);
-                if (r >= 0 && (place_of(box, plan, i, &place) < 0 ||
-                               tracked_add(t, place, i < box->n_since ? &since : &layer->list) < 0))
-                        r = error_oom(err);
+                r = changes_since(box->layers, i, i < box->n_since ? &box->since[i] : &none, &layer, err);
+                if (r >= 0 && layer.folder >= 0)
+                        r = put_changes(box, plan, i, &layer.list, t, err);
+                any = any || layer.list.n > 0;
+                change_list_done(&layer.list);
+                changes_close_layer(&layer);
         }
-        return r;
+        forget_since(box);
+        /* It had changes before, or it would be gone; they may have been undone. */
+        *ret_any = true;
+        if (r >= 0 && any && box->keep_changes && !box_is_session(box) && strv_length(m->chain) == 0) {
+                r = changes_any(box->layers, err);
+                *ret_any = r != 0;
+        }
+        return r < 0 ? r : 0;
 }
 
 /* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once; one with frozen
  * layers has come a way, and stays. */
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
-        struct changes changes = {0};
         struct tracked t = {0};
-        size_t n;
+        bool any = true;
         int r;
 
         if (!box->layers)
                 return 0;
-        r = changes_record(box->layers, &changes, err);
-        if (r >= 0)
-                r = sort_changes(box, plan, &changes, &t, err);
-        n = changes.n;
-        changes_done(&changes);
-        if (r >= 0 && box->keep_changes && !box_is_session(box) && n == 0 &&
-            strv_length(box->layers->meta.chain) == 0) {
+        r = box->n_since > 0 ? track_further(box, plan, &t, &any, err) : track_first(box, plan, &t, &any, err);
+        if (r >= 0 && box->keep_changes && !box_is_session(box) && !any && strv_length(box->layers->meta.chain) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }
@@ -402,14 +448,9 @@ int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
 }
 
 void layers_forget(hutch_box *box) {
-        struct changes changes = {0};
-        size_t n;
-
-        if (!box->layers || !box->keep_changes || changes_read(box->layers, &changes, NULL) < 0)
+        if (!box->layers || !box->keep_changes)
                 return;
-        n = changes.n;
-        changes_done(&changes);
-        if (n == 0 && strv_length(box->layers->meta.chain) == 0) {
+        if (strv_length(box->layers->meta.chain) == 0 && changes_any(box->layers, NULL) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }

@@ -30,6 +30,13 @@ static int by_path(const void *a, const void *b) {
         return strcmp(((const struct base_stamp *) a)->path, ((const struct base_stamp *) b)->path);
 }
 
+static int by_path_and_order(const void *a, const void *b) {
+        const struct base_stamp *one = a, *other = b;
+        int order = by_path(a, b);
+
+        return order != 0 ? order : one->order < other->order ? -1 : one->order > other->order;
+}
+
 static int by_text(const void *a, const void *b) {
         return strcmp(*(char *const *) a, *(char *const *) b);
 }
@@ -71,17 +78,21 @@ static bool get_time(const char **p, struct timespec *ret) {
         return true;
 }
 
+static int hex_value(char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static bool get_hash(const char **p, struct base_stamp *s) {
         if (startswith(*p, "- ")) {
                 *p += 2;
                 return true;
         }
         for (size_t i = 0; i < HASH_SIZE; i++) {
-                unsigned byte;
+                int high = hex_value((*p)[0]), low = high < 0 ? -1 : hex_value((*p)[1]);
 
-                if (!(*p)[0] || !(*p)[1] || sscanf(*p, "%2x", &byte) != 1)
+                if (low < 0)
                         return false;
-                s->hash[i] = (uint8_t) byte;
+                s->hash[i] = (uint8_t) (high << 4 | low);
                 *p += 2;
         }
         s->hashed = true;
@@ -121,15 +132,37 @@ static int parse(const char *text, bool old, struct base *base) {
         stamp.path = strdup(path);
         if (!stamp.path)
                 return -ENOMEM;
+        stamp.order = base->n;
         base->stamps[base->n++] = stamp;
         return 0;
 }
 
+static void keep_first_stamps(struct base *base) {
+        size_t kept = 0;
+
+        qsort(base->stamps, base->n, sizeof(*base->stamps), by_path_and_order);
+        for (size_t i = 0; i < base->n; i++)
+                if (kept > 0 && streq(base->stamps[kept - 1].path, base->stamps[i].path))
+                        free(base->stamps[i].path);
+                else
+                        base->stamps[kept++] = base->stamps[i];
+        base->n = kept;
+}
+
+/* Without what was begun at the end and never finished. */
+static size_t whole_length(const char *data, size_t len) {
+        while (len > 0 && data[len - 1] != 0)
+                len--;
+        return len;
+}
+
 static int parse_all(char *data, size_t len, struct base *base) {
-        bool old = len > 0 && data[len - 1] == 0 && streq(data, HEAD_OLD);
+        bool old;
         size_t lines = 0;
 
-        if (len == 0 || data[len - 1] != 0 || (!old && !streq(data, HEAD)))
+        len = whole_length(data, len);
+        old = len > 0 && streq(data, HEAD_OLD);
+        if (len == 0 || (!old && !streq(data, HEAD)))
                 return -EBADMSG;
         for (size_t i = 0; i < len; i++)
                 lines += data[i] == 0;
@@ -145,7 +178,7 @@ static int parse_all(char *data, size_t len, struct base *base) {
                 if (r < 0)
                         return r;
         }
-        qsort(base->stamps, base->n, sizeof(*base->stamps), by_path);
+        keep_first_stamps(base);
         qsort(base->hiding, base->n_hiding, sizeof(*base->hiding), by_text);
         base->recorded = true;
         return 0;
@@ -255,6 +288,45 @@ int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *e
 
         begin(writer);
         r = writer->text.oom ? -ENOMEM : write_record(layer, &writer->text);
+        return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r)) : 0;
+}
+
+/* Frozen layers may share the record: it is replaced then. */
+static int append_shared(int layer, const char *data, size_t len, const struct buf *more) {
+        _cleanup_(buf_done) struct buf all = {0};
+
+        buf_put(&all, data, whole_length(data, len));
+        buf_put(&all, more->data + sizeof(HEAD), more->len - sizeof(HEAD));
+        return all.oom ? -ENOMEM : write_record(layer, &all);
+}
+
+static int append(int layer, const struct buf *more) {
+        _cleanup_(closep) int fd = openat(layer, "base", O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(freep) char *data = NULL;
+        char head[sizeof(HEAD)], last = 0;
+        struct stat st;
+        size_t len;
+        int r;
+
+        if (fd < 0)
+                return errno == ENOENT ? write_record(layer, more) : -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, HEAD, sizeof(head)) != 0)
+                return 0; /* an older hutch's: without a stamp there is a conflict, which is safe */
+        if (st.st_nlink > 1 || pread(fd, &last, 1, st.st_size - 1) != 1 || last != 0) {
+                r = read_whole_fd(fd, MOST, &data, &len);
+                return r < 0 ? r : append_shared(layer, data, len, more);
+        }
+        r = write_all(fd, more->data + sizeof(HEAD), more->len - sizeof(HEAD));
+        if (r < 0 && ftruncate(fd, st.st_size) < 0)
+                r = -errno;
+        return r;
+}
+
+int base_writer_append(struct base_writer *writer, int layer, struct hutch_error *err) {
+        int r = writer->text.oom ? -ENOMEM : writer->text.len > 0 ? append(layer, &writer->text) : 0;
+
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot write the layer's record: %s", errno_text(-r)) : 0;
 }
 

@@ -16,7 +16,8 @@
  * Whether the host has changed something since is decided by content, not by times: a host's `touch` is no conflict,
  * and neither is the new ctime of a file that loses one of its hard links.
  *
- * The record is a row of NUL-ended entries: names may hold anything but NUL. */
+ * The record is a row of NUL-ended entries: names may hold anything but NUL. A further run of a box appends to it; what
+ * a killed one left unfinished at the end is cut off. */
 #pragma once
 
 #include <sys/stat.h>
@@ -32,6 +33,7 @@ struct base_stamp {
         bool exists; /* false: the host had nothing there */
         bool late;   /* the box did not start from what the host has */
         bool hashed;
+        size_t order; /* of several for a path the first one counts */
         uint64_t ino, size;
         mode_t mode;
         struct timespec mtime, ctime;
@@ -87,4 +89,6 @@ void base_writer_put_hiding(struct base_writer *writer, const char *path);
 /* A stamp of an earlier record. */
 void base_writer_keep(struct base_writer *writer, const struct base_stamp *stamp);
 int base_writer_end(struct base_writer *writer, int layer, struct hutch_error *err);
+/* Puts the entries behind those of the record that there is: stamps for paths that have one count for nothing. */
+int base_writer_append(struct base_writer *writer, int layer, struct hutch_error *err);
 void base_writer_done(struct base_writer *writer);

@@ -10,6 +10,7 @@
 
 #include "../base/io.h"
 #include "base.h"
+#include "index.h"
 #include "../tree/tree.h"
 
 #define FILE_NAME "apply"
@@ -38,6 +39,7 @@ static int recover(struct journal *journal, const struct review_pair *pair, stru
 
         (void) unlinkat(journal->layer, FILE_NAME ".new", 0);
         sweep_folder(journal->layer, "", BASE_NEW);
+        sweep_folder(journal->layer, "", INDEX_NEW);
         if (r == -ENOENT)
                 return 0;
         if (r < 0)
@@ -69,6 +71,7 @@ int journal_open(struct journal *journal, const struct review_pair *pair, int la
         if (getrandom(&random, sizeof(random), 0) != sizeof(random))
                 return error_set(err, HUTCH_E_INTERNAL, errno, "no random bytes: %s", errno_text(errno));
         snprintf(journal->token, sizeof(journal->token), "%016" PRIx64, random);
+        index_expire(journal->layer);
         return recover(journal, pair, err);
 }
 

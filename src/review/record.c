@@ -1,5 +1,6 @@
 /* Taking the base record after a run; see base.h. */
 #include <errno.h>
+#include <limits.h>
 
 #include "../tree/tree.h"
 #include "base.h"
@@ -49,6 +50,19 @@ static bool was_hiding(const struct base *known, const char *path) {
         return false;
 }
 
+/* Whether something above the path hid the host's names before: then the box never saw what is there now. */
+static bool was_hidden(const struct base *known, const char *path) {
+        char part[PATH_MAX];
+
+        for (size_t n = strcspn(path, "/"); path[n] && n < sizeof(part); n += 1 + strcspn(path + n + 1, "/")) {
+                memcpy(part, path, n);
+                part[n] = 0;
+                if (was_hiding(known, part))
+                        return true;
+        }
+        return false;
+}
+
 /* Whether the host's entry changed after the box covered it. */
 static bool is_late(struct record *r, const char *path, const struct stat *st) {
         struct timespec birth;
@@ -86,6 +100,8 @@ static void record_item(struct record *r, size_t i) {
                 base_writer_keep(&r->writer, before);
         else if (c->is_hidden && exists)
                 record_hidden(r, i, &st);
+        else if (exists && was_hidden(r->known, c->path))
+                r->unseen[i] = true;
         else if (!c->is_hidden && exists && !S_ISDIR(st.st_mode) && is_late(r, c->path, &st))
                 base_writer_put_foreign(&r->writer, c->path, false);
         else if (!c->is_hidden)

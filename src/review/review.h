@@ -66,6 +66,9 @@ void change_list_done(struct change_list *list);
 /* Every change. A directory that was only copied up is none; a deleted directory is listed with all that was in it. */
 int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err);
 
+/* Whether there is any. 1, 0 or -errno. */
+int review_has_changes(const struct review_pair *pair, int layer, struct hutch_error *err);
+
 struct diff_options {
         bool colour;
         bool clean;         /* for a terminal: show what it would obey instead of passing it on */

@@ -3,194 +3,256 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
+#include "../base/strv.h"
 #include "../tree/attrs.h"
-#include "../tree/content.h"
+#include "base.h"
+#include "compare.h"
 #include "list.h"
-#include "../tree/tree.h"
 #include "view.h"
-#include "walk.h"
 
-void since_done(struct since *since) {
-        for (size_t i = 0; i < since->n; i++)
-                free(since->entries[i].path);
-        free(since->entries);
-        *since = (struct since){0};
+struct compared {
+        struct view view; /* of the topmost upper over the host */
+        struct below *below;
+        const struct index *before, *now;
+        const struct timespec *begun;
+        struct change_list list;
+        struct base_writer writer;
+        char **hidden; /* directories whose content below was hidden, still to be listed */
+        size_t n_hidden, room;
+};
+
+static void compared_done(struct compared *c) {
+        change_list_done(&c->list);
+        base_writer_done(&c->writer);
+        view_done(&c->view);
+        while (c->n_hidden > 0)
+                free(c->hidden[--c->n_hidden]);
+        free(c->hidden);
 }
 
-static int order(const void *a, const void *b) {
-        return strcmp(((const struct since_entry *) a)->path, ((const struct since_entry *) b)->path);
-}
+static int add(struct compared *c, enum change_kind kind, const char *path, mode_t old_mode, mode_t new_mode) {
+        struct change *change = change_list_add(&c->list, kind, strdup(path));
 
-static const struct since_entry *find(const struct since *since, const char *path) {
-        struct since_entry key = {.path = (char *) path};
-
-        return since && since->n > 0 ? bsearch(&key, since->entries, since->n, sizeof(key), order) : NULL;
-}
-
-static void put_attr(void *user, const char *name, const void *value, size_t len) {
-        struct hash *hash = user;
-
-        hash_put(hash, name, strlen(name) + 1);
-        hash_put(hash, &len, sizeof(len));
-        hash_put(hash, value, len);
-}
-
-/* What is too large to be read goes by its ctime. */
-static int put_content(struct hash *hash, int fd) {
-        uint8_t content[HASH_SIZE] = {0};
-        struct stat st;
-        int r = content_hash(fd, content);
-
-        if (r == -EFBIG && fstat(fd, &st) == 0) {
-                memcpy(content, &st.st_ctim, sizeof(st.st_ctim));
-                r = 0;
-        }
-        hash_put(hash, content, sizeof(content));
-        return r;
-}
-
-static int hash_thing(struct view *view, int dir, const char *name, const char *path, mode_t mode,
-                      uint8_t ret[static HASH_SIZE]) {
-        _cleanup_(freep) char *target = NULL;
-        _cleanup_(closep) int fd = -1;
-        struct hash hash;
-        int r = 0;
-
-        hash_init(&hash);
-        if (S_ISLNK(mode)) {
-                r = tree_read_link(dir, name, &target);
-                if (r >= 0)
-                        hash_put(&hash, target, strlen(target));
-        } else if (S_ISREG(mode) || S_ISDIR(mode)) {
-                fd = S_ISREG(mode) ? upper_open_file(dir, name) : upper_open_folder(&view->upper, path, false, NULL);
-                r = fd < 0 ? fd : attrs_each(fd, put_attr, &hash);
-                if (r >= 0 && S_ISREG(mode))
-                        r = put_content(&hash, fd);
-        }
-        if (r >= 0)
-                hash_end(&hash, ret);
-        return r;
-}
-
-static bool is_untouched(const struct since_entry *before, const struct since_entry *now) {
-        return before->kind != CHANGE_DELETED && before->ino == now->ino && before->size == now->size &&
-               before->mode == now->mode && before->ctime.tv_sec == now->ctime.tv_sec &&
-               before->ctime.tv_nsec == now->ctime.tv_nsec;
-}
-
-/* What the layer has for a change. `before`: known already, if it is the same. */
-static int look(struct view *view, const struct change *c, const struct since_entry *before, struct since_entry *ret) {
-        const char *slash = strrchr(c->path, '/'), *name = slash ? slash + 1 : c->path;
-        _cleanup_(freep) char *folder = strndup(c->path, slash ? (size_t) (slash - c->path) : 0);
-        _cleanup_(closep) int dir = -1;
-        struct stat st;
-
-        *ret = (struct since_entry){.kind = c->kind, .mode = c->new_mode};
-        if (c->kind == CHANGE_DELETED || c->too_deep)
-                return 0;
-        dir = folder ? upper_open_folder(&view->upper, folder, false, NULL) : -ENOMEM;
-        if (dir < 0)
-                return dir;
-        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return -errno;
-        ret->size = S_ISDIR(st.st_mode) ? 0 : (uint64_t) st.st_size;
-        ret->ino = st.st_ino;
-        ret->ctime = st.st_ctim;
-        if (before && is_untouched(before, ret)) {
-                memcpy(ret->hash, before->hash, HASH_SIZE);
-                return 0;
-        }
-        return hash_thing(view, dir, name, c->path, st.st_mode, ret->hash);
-}
-
-int since_remember(const struct review_pair *pair, const struct since *known, struct since *ret,
-                   struct hutch_error *err) {
-        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
-        _cleanup_(change_list_done) struct change_list list = {0};
-        _cleanup_(since_done) struct since since = {0};
-        int r = walk_changes(&view, WALK_FULL, &list, err);
-
-        if (r < 0)
-                return r;
-        change_list_sort(&list);
-        since.entries = calloc(list.n + 1, sizeof(*since.entries));
-        if (!since.entries)
-                return error_oom(err);
-        for (size_t i = 0; i < list.n; i++) {
-                const struct change *c = &list.items[i];
-
-                r = look(&view, c, find(known, c->path), &since.entries[i]);
-                if (r < 0)
-                        return error_set(err, HUTCH_E_IO, r, "cannot read %s in the layer of %s: %s", c->path,
-                                         pair->host_path, errno_text(-r));
-                since.entries[i].path = strdup(c->path);
-                if (!since.entries[i].path)
-                        return error_oom(err);
-                since.n++;
-        }
-        *ret = take_struct(since);
-        return 0;
-}
-
-static int tell(struct change_list *list, enum change_kind kind, const char *path, mode_t old_mode, mode_t new_mode) {
-        struct change *c = change_list_add(list, kind, strdup(path));
-
-        if (!c)
+        if (!change)
                 return -ENOMEM;
-        c->old_mode = old_mode;
-        c->new_mode = new_mode;
+        change->old_mode = old_mode;
+        change->new_mode = new_mode;
         return 0;
 }
 
-/* A path that was a change before, and is one now. */
-static int compare_both(struct view *view, const struct since_entry *before, const struct change *now,
-                        struct change_list *list) {
-        struct since_entry entry;
+/* ---- the base ---- */
+
+static bool is_late(struct compared *c, const char *path, const struct stat *host) {
+        struct timespec birth;
+
+        if (S_ISDIR(host->st_mode) || !view_birth(&c->view, path, &birth))
+                return false;
+        if (c->begun && view_is_later(&birth, c->begun))
+                birth = *c->begun;
+        return view_is_later(&host->st_ctim, &birth);
+}
+
+/* A name of the host that the box covered now for the first time. What was hidden from it before, it never saw, and
+ * gets no stamp. */
+static int stamp(struct compared *c, const char *path) {
+        struct stat host;
         int r;
 
-        if (before->kind == CHANGE_DELETED)
-                return now->kind == CHANGE_DELETED ? 0 : tell(list, CHANGE_CREATED, now->path, 0, now->new_mode);
-        if (now->kind == CHANGE_DELETED)
-                return tell(list, CHANGE_DELETED, now->path, before->mode, 0);
-        r = look(view, now, before, &entry);
-        if (r < 0)
-                return r;
-        if (before->mode == entry.mode && before->size == entry.size &&
-            memcmp(before->hash, entry.hash, HASH_SIZE) == 0)
+        if (index_hides(c->before, path))
                 return 0;
-        return tell(list, CHANGE_MODIFIED, now->path, before->mode, now->new_mode);
+        r = below_find_host(c->below, path, &host);
+        if (r <= 0)
+                return r;
+        if (host.st_mode && is_late(c, path, &host))
+                base_writer_put_foreign(&c->writer, path, false);
+        else
+                base_writer_put(&c->writer, c->view.pair->lower, path, host.st_mode ? &host : NULL);
+        return 0;
 }
 
-int since_compare(const struct review_pair *pair, const struct since *before, const struct change_list *now,
-                  struct change_list *ret, struct hutch_error *err) {
-        _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper};
-        _cleanup_(change_list_done) struct change_list list = {0};
-        int r = 0;
+/* ---- what is hidden now ---- */
 
-        for (size_t i = 0; r >= 0 && i < now->n; i++) {
-                const struct change *c = &now->items[i];
-                const struct since_entry *old = find(before, c->path);
+static int push_hidden(struct compared *c, const char *path) {
+        if (c->n_hidden == c->room) {
+                size_t room = c->room ? c->room * 2 : 16;
+                char **grown = reallocarray(c->hidden, room, sizeof(*grown));
 
-                r = old ? compare_both(&view, old, c, &list) : tell(&list, c->kind, c->path, c->old_mode, c->new_mode);
+                if (!grown)
+                        return -ENOMEM;
+                c->hidden = grown;
+                c->room = room;
         }
-        /* What was a change and is none any more is as the host has it again. */
-        for (size_t i = 0; r >= 0 && i < before->n; i++) {
-                const struct since_entry *old = &before->entries[i];
+        c->hidden[c->n_hidden] = strdup(path);
+        return c->hidden[c->n_hidden++] ? 0 : -ENOMEM;
+}
 
-                if (change_list_find(now, old->path))
-                        continue;
-                r = tell(&list,
-                         old->kind == CHANGE_CREATED   ? CHANGE_DELETED
-                         : old->kind == CHANGE_DELETED ? CHANGE_CREATED
-                                                       : CHANGE_MODIFIED,
-                         old->path, old->mode, 0);
+static int see_hidden_name(struct compared *c, const char *path) {
+        const struct index_entry *old = index_find(c->before, path);
+        struct below_entry entry;
+        int r;
+
+        /* The layer's own is looked at by itself; but what lay below it is hidden, too. */
+        if (old)
+                return S_ISDIR(old->mode) && !(old->flags & INDEX_OPAQUE) ? push_hidden(c, path) : 0;
+        r = below_find(c->below, path, &entry);
+        if (r <= 0)
+                return r;
+        r = entry.is_host ? stamp(c, path) : 0;
+        if (r >= 0 && !index_find(c->now, path))
+                r = add(c, CHANGE_DELETED, path, entry.st.st_mode, 0);
+        return r >= 0 && S_ISDIR(entry.st.st_mode) ? push_hidden(c, path) : r;
+}
+
+static int see_hidden(struct compared *c, const char *folder) {
+        int r = push_hidden(c, folder);
+
+        while (r >= 0 && c->n_hidden > 0) {
+                _cleanup_(names_list_done) struct names_list list = {0};
+                _cleanup_(freep) char *here = c->hidden[--c->n_hidden];
+
+                r = below_list(c->below, here, &list);
+                for (size_t i = 0; r >= 0 && i < list.n; i++) {
+                        _cleanup_(freep) char *path = tree_join(here, list.names[i]);
+
+                        r = !path ? -ENOMEM : strlen(path) < PATH_MAX ? see_hidden_name(c, path) : 0;
+                }
         }
+        return r;
+}
+
+/* ---- one entry ---- */
+
+static int compare_folders(struct compared *c, const char *path, const struct place *below, struct change *change) {
+        struct stat st;
+        _cleanup_(closep) int fd = upper_open_folder(&c->view.upper, path, false, &st), other = -1;
+        int r;
+
+        if (fd < 0)
+                return fd;
+        change->mode_changed = (st.st_mode & 07777) != (below->st.st_mode & 07777);
+        other = tree_open(below->dir, below->name, O_RDONLY | O_DIRECTORY);
+        r = other < 0 ? 1 : attrs_equal(fd, other);
+        change->attrs_changed = r == 0;
+        return r;
+}
+
+/* Whether the layer's entry is what lay below it. What goes away meanwhile counts as another. 1, 0 or -errno. */
+static int is_as_below(struct compared *c, const char *path, const struct below_entry *entry) {
+        const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+        _cleanup_(freep) char *folder = strndup(path, slash ? (size_t) (slash - path) : 0);
+        const struct place below = {.dir = entry->dir, .name = name, .st = entry->st};
+        _cleanup_(closep) int dir = -1;
+        struct place own = {.name = name};
+        struct change change = {0};
+        int r;
+
+        if (!folder)
+                return -ENOMEM;
+        dir = own.dir = upper_open_folder(&c->view.upper, folder, false, NULL);
+        if (dir < 0 || fstatat(dir, name, &own.st, AT_SYMLINK_NOFOLLOW) < 0)
+                return 0;
+        if (S_ISDIR(own.st.st_mode) && S_ISDIR(below.st.st_mode))
+                r = compare_folders(c, path, &below, &change);
+        else
+                r = compare_entries(&own, &below, false, &change);
+        free(change.note);
+        if (r == -ENOMEM)
+                return r;
+        return r >= 0 && !change.type_changed && !change.mode_changed && !change.content_changed &&
+               !change.attrs_changed;
+}
+
+static int see_change(struct compared *c, const char *path, const struct index_entry *old,
+                      const struct index_entry *e) {
+        bool is = !(e->flags & INDEX_WHITEOUT), was = false;
+        struct below_entry below = {0};
+        mode_t old_mode = 0;
+        int r;
+
+        if (old) {
+                was = !(old->flags & INDEX_WHITEOUT);
+                old_mode = old->mode;
+        } else if (!index_hides(c->before, path)) {
+                r = below_find(c->below, path, &below);
+                if (r < 0)
+                        return r;
+                was = r > 0;
+                old_mode = below.st.st_mode;
+        }
+        if (was != is)
+                return add(c, is ? CHANGE_CREATED : CHANGE_DELETED, path, was ? old_mode : 0, is ? e->mode : 0);
+        if (!is)
+                return 0;
+        r = old ? index_is_equal(old, e) : is_as_below(c, path, &below);
+        return r != 0 ? r : add(c, CHANGE_MODIFIED, path, old_mode, e->mode);
+}
+
+static bool hides(const struct index_entry *e) {
+        return !S_ISDIR(e->mode) || e->flags & INDEX_OPAQUE;
+}
+
+static int see_entry(struct compared *c, const struct index_entry *e) {
+        const char *path = index_path(c->now, e);
+        const struct index_entry *old = index_find(c->before, path);
+        bool hid_above = index_hides(c->before, path);
+        int r = see_change(c, path, old, e);
+
+        if (r >= 0 && !old)
+                r = stamp(c, path);
+        if (r < 0 || !hides(e) || hid_above || (old && hides(old)))
+                return r;
+        base_writer_put_hiding(&c->writer, path);
+        return index_hides(c->now, path) ? 0 : see_hidden(c, path);
+}
+
+/* An entry that the layer had, and has no more. */
+static int see_gone(struct compared *c, const struct index_entry *old) {
+        const char *path = index_path(c->before, old);
+        bool was = !(old->flags & INDEX_WHITEOUT);
+        struct below_entry below = {0};
+        int r;
+
+        if (index_find(c->now, path))
+                return 0;
+        r = index_hides(c->now, path) ? 0 : below_find(c->below, path, &below);
+        if (r < 0 || (!was && r == 0))
+                return r;
+        return add(c,
+                   !was     ? CHANGE_CREATED
+                   : r == 0 ? CHANGE_DELETED
+                            : CHANGE_MODIFIED,
+                   path, was ? old->mode : 0, r == 0 ? 0 : below.st.st_mode);
+}
+
+int since_compare(const struct review_pair *pair, int layer, struct below *below, struct index *before,
+                  struct index *now, const struct timespec *begun, struct change_list *ret, struct hutch_error *err) {
+        _cleanup_(compared_done) struct compared c = {.view = {.pair = pair, .upper.root = pair->upper},
+                                                      .below = below,
+                                                      .before = before,
+                                                      .now = now,
+                                                      .begun = begun};
+        int r;
+
+        if (!now->changed)
+                return 0;
+        r = index_prepare(before);
+        if (r >= 0)
+                r = index_prepare(now);
+        for (size_t i = 0; r >= 0 && i < now->n; i++)
+                if (now->entries[i].flags & INDEX_CHANGED)
+                        r = see_entry(&c, &now->entries[i]);
+        for (size_t i = 0; r >= 0 && i < before->n; i++)
+                r = see_gone(&c, &before->entries[i]);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot compare the layer of %s with what it was: %s",
                                  pair->host_path, errno_text(-r));
-        change_list_sort(&list);
-        *ret = (struct change_list){.n = list.n, .room = list.room, .items = take_ptr(list.items)};
+        r = base_writer_append(&c.writer, layer, err);
+        if (r < 0)
+                return r;
+        change_list_sort(&c.list);
+        *ret = (struct change_list){.n = c.list.n, .room = c.list.room, .items = take_ptr(c.list.items)};
         return 0;
 }

@@ -145,7 +145,15 @@ int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_ro
         }
 }
 
-int view_cover(struct view *view, const char *path, char **ret) {
+static bool is_opaque(struct view *view, const char *path) {
+        _cleanup_(closep) int fd = upper_open_folder(&view->upper, path, false, NULL);
+
+        return fd >= 0 && tree_is_opaque(fd);
+}
+
+/* The outermost entry of the upper that hid what the host has at the path: an opaque directory on the way, or the last
+ * one on it. */
+static int find_cover(struct view *view, const char *path, char **ret) {
         size_t best = 0;
         char *found;
 
@@ -158,7 +166,7 @@ int view_cover(struct view *view, const char *path, char **ret) {
                 if (tree_stat(view->upper.root, here, &st) < 0)
                         break;
                 best = n;
-                if (!path[n] || !S_ISDIR(st.st_mode))
+                if (!path[n] || !S_ISDIR(st.st_mode) || is_opaque(view, here))
                         break;
         }
         found = part(path, best);
@@ -174,7 +182,7 @@ bool view_birth(struct view *view, const char *path, struct timespec *ret) {
         const char *name;
         struct statx stx;
 
-        if (tree_is_remote(view->pair->lower) || view_cover(view, path, &cover) < 0 || !cover[0])
+        if (tree_is_remote(view->pair->lower) || find_cover(view, path, &cover) < 0 || !cover[0])
                 return false;
         dir = tree_open_parent(view->upper.root, cover, &name);
         if (dir < 0 || statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx) < 0 || !(stx.stx_mask & STATX_BTIME))

@@ -22,9 +22,6 @@ struct view {
  * 0 or -errno. */
 int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_root);
 
-/* The nearest entry of the upper on the way to the path, which is what covers the host's one there. */
-int view_cover(struct view *view, const char *path, char **ret);
-
 /* When the box covered the host's entry. False where that is not known, or where the host has another clock. */
 bool view_birth(struct view *view, const char *path, struct timespec *ret);
 bool view_is_later(const struct timespec *a, const struct timespec *b);

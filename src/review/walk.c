@@ -153,7 +153,9 @@ static int see_folder(struct walk *w, const struct pending *in, const char *path
         }
         flags.hides = hidden;
         flags.mode_changed = (st.st_mode & 07777) != (lower->st_mode & 07777) && !is_hosts_mode(w, path, &st);
-        host = w->mode != WALK_FULL ? -1 : tree_open(w->view->pair->lower, path, O_RDONLY | O_DIRECTORY);
+        host = w->mode != WALK_FULL && w->mode != WALK_ANY
+                       ? -1
+                       : tree_open(w->view->pair->lower, path, O_RDONLY | O_DIRECTORY);
         if (host >= 0) {
                 r = attrs_equal(fd, host);
                 if (r < 0)
@@ -182,7 +184,7 @@ static int see_upper(struct walk *w, const struct pending *in, const char *path,
                 return see_folder(w, in, path, has_lower ? &lower.st : NULL);
         if (!has_lower)
                 return add(w, path, &upper.st, NULL, NULL);
-        r = compare_entries(&upper, &lower, w->mode != WALK_FULL, &flags);
+        r = compare_entries(&upper, &lower, w->mode != WALK_FULL && w->mode != WALK_ANY, &flags);
         if (r == -ENOENT || r == -ELOOP || r == -ESTALE)
                 /* The host's entry is being replaced right now. */
                 flags.content_changed = true;
@@ -240,6 +242,10 @@ static int see_name(struct walk *w, const struct pending *in, int dir, int host,
         return see_deleted(w, path, &st, true);
 }
 
+static bool is_enough(const struct walk *w) {
+        return w->mode == WALK_ANY && w->list->n > 0;
+}
+
 static int see_content(struct walk *w, const struct pending *in) {
         _cleanup_(names_list_done) struct names_list upper = {0}, lower = {0};
         _cleanup_(closep) int dir = -1, host = -1;
@@ -263,7 +269,7 @@ static int see_content(struct walk *w, const struct pending *in) {
                 else if (r < 0)
                         r = fail(w, r, "read", in->path);
         }
-        for (size_t i = 0; r >= 0 && i < upper.n; i++)
+        for (size_t i = 0; r >= 0 && i < upper.n && !is_enough(w); i++)
                 r = see_name(w, in, dir, host, upper.names[i]);
         for (size_t i = 0; r >= 0 && i < lower.n; i++)
                 if (!names_list_has(&upper, lower.names[i]))
@@ -275,7 +281,7 @@ int walk_changes(struct view *view, enum walk_mode mode, struct change_list *lis
         _cleanup_(walk_done) struct walk w = {.view = view, .mode = mode, .list = list, .err = err};
         int r = push(&w, "", BOTH, false, SIZE_MAX);
 
-        while (r >= 0 && w.n > 0) {
+        while (r >= 0 && w.n > 0 && !is_enough(&w)) {
                 struct pending in = w.stack[--w.n];
 
                 r = see_content(&w, &in);
@@ -284,17 +290,30 @@ int walk_changes(struct view *view, enum walk_mode mode, struct change_list *lis
         return r;
 }
 
-int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err) {
+static int read_changes(const struct review_pair *pair, int layer, enum walk_mode mode, struct change_list *list,
+                        struct hutch_error *err) {
         _cleanup_(base_done) struct base base = {0};
         _cleanup_(view_done) struct view view = {.pair = pair, .upper.root = pair->upper, .base = &base};
-        _cleanup_(change_list_done) struct change_list list = {0};
         int r = base_load(layer, &base, err);
 
         if (r >= 0)
-                r = walk_changes(&view, WALK_FULL, &list, err);
+                r = walk_changes(&view, mode, list, err);
+        return r < 0 ? error_wrap(err, r, "changes of %s", pair->host_path) : 0;
+}
+
+int review_has_changes(const struct review_pair *pair, int layer, struct hutch_error *err) {
+        _cleanup_(change_list_done) struct change_list list = {0};
+        int r = read_changes(pair, layer, WALK_ANY, &list, err);
+
+        return r < 0 ? r : list.n > 0;
+}
+
+int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err) {
+        _cleanup_(change_list_done) struct change_list list = {0};
+        int r = read_changes(pair, layer, WALK_FULL, &list, err);
 
         if (r < 0)
-                return error_wrap(err, r, "changes of %s", pair->host_path);
+                return r;
         change_list_sort(&list);
         *ret = (struct change_list){.n = list.n, .room = list.room, .items = take_ptr(list.items)};
         return 0;

@@ -8,6 +8,7 @@
 enum walk_mode {
         WALK_FULL,
         WALK_SHALLOW, /* contents are not compared: what may differ counts as differing */
+        WALK_ANY,     /* up to the first change, which is not judged */
         WALK_RECORD,  /* the same, with every name of the upper: also directories that were only copied up */
 };
 

@@ -1,0 +1,41 @@
+/* What lies below the topmost layer: frozen layers and the host's directory, merged as overlayfs does it. Looked up
+ * name by name, for the few paths that a run changed; the last directory asked for is kept. */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "../tree/tree.h"
+#include "../tree/upper.h"
+
+struct below {
+        struct upper *frozen; /* the topmost first; the descriptors are the below's */
+        size_t n_frozen;
+        int host; /* the caller's */
+        /* The directory that was asked for last, and those that show in it, the topmost first. */
+        char *folder;
+        struct below_part {
+                int fd;       /* for reading */
+                size_t layer; /* n_frozen: the host */
+        } * parts;
+        size_t n_parts;
+};
+
+/* Takes the descriptors over, also where it fails. */
+int below_open(const int *frozen, size_t n, int host, struct below *ret);
+void below_done(struct below *below);
+
+struct below_entry {
+        struct stat st;
+        int dir; /* that it lies in, until the next question */
+        bool is_host;
+};
+
+/* What stands at a path. 1, 0: nothing; -errno. */
+int below_find(struct below *below, const char *path, struct below_entry *ret);
+
+/* What the host has at a path, if that shows: no frozen layer has something there, nor hides it. 1: the host's
+ * directory shows, and *ret is what it has (st_mode 0: nothing); 0: it does not show. */
+int below_find_host(struct below *below, const char *path, struct stat *ret);
+
+/* The names in a directory, sorted, whiteouts among them; none if there is no such directory. */
+int below_list(struct below *below, const char *folder, struct names_list *ret);
