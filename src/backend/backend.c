@@ -7,12 +7,15 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 
-const struct backend *const backend_rows[] = {&backend_namespace, &backend_landlock, &backend_none, NULL};
+const struct backend *const backend_rows[] = {&backend_namespace, &backend_landlock, &backend_bwrap, &backend_none,
+                                              NULL};
 
 void launch_spec_done(struct launch_spec *spec) {
         strv_free(spec->argv);
         strv_free(spec->env);
         strv_free(spec->kill);
+        for (size_t i = 0; i < spec->n_fds; i++)
+                close(spec->fds[i]);
         *spec = (struct launch_spec){0};
 }
 

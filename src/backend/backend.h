@@ -5,28 +5,43 @@
  * name. The names exist in these rows only. */
 #pragma once
 
+#include <limits.h>
+
 #include "../plan/plan.h"
+
+#define LAUNCH_FD_FIRST 8
+#define LAUNCH_FDS 64
 
 /* How a plan is launched. Either hutch clones itself with clone_flags and the copy is init; or argv is a program that
  * builds the walls and runs init, by exec, inside of them. */
 struct launch_spec {
         unsigned long clone_flags;
-        char **argv, **env; /* argv NULL: a fork */
-        char **kill;        /* a command that ends what argv started, should init not answer; NULL: a signal to argv's
-                               process is enough */
+        char **argv, **env;  /* argv NULL: a fork */
+        char **kill;         /* a command that ends what argv started, should init not answer; NULL: a signal to argv's
+                                process is enough */
+        int fds[LAUNCH_FDS]; /* that argv names, as LAUNCH_FD_FIRST and so on */
+        size_t n_fds;
 };
 
 void launch_spec_done(struct launch_spec *spec);
 
+/* A descriptor of the text for argv to name; its number there, or -errno. */
+int launch_spec_add_text(struct launch_spec *spec, const void *text, size_t len);
+
 /* How init, started by exec, finds its way back to the warden. */
 struct init_place {
         const char *program; /* hutch-init on the host, static */
-        const char *socket;  /* the warden's listening socket on the host, in a directory of its own */
+        const char *dir;     /* a private directory with the warden's socket; NULL: init inherits descriptors */
 };
+
+/* A program that a backend needs: in the directories of PATH, then in the standard ones. One with the setuid bit is not
+ * taken where refuse_setuid. 0, -ENOENT or -EPERM. */
+int backend_find_program(const char *name, const char *path, bool refuse_setuid, char ret[PATH_MAX]);
 
 struct backend {
         const char *name, *alias; /* alias: another name that is accepted, or NULL */
         bool automatic;           /* `auto` may take it */
+        bool inherits;            /* the program that it starts passes descriptors on to init */
         unsigned traits;
         /* 0, or -errno with the reason and the remedy. */
         int (*check)(const struct host_facts *facts, struct hutch_error *err);
@@ -35,7 +50,7 @@ struct backend {
                        struct hutch_error *err);
 };
 
-extern const struct backend backend_namespace, backend_landlock, backend_none;
+extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_none;
 
 /* Ends with NULL. */
 extern const struct backend *const backend_rows[];

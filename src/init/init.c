@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -25,6 +26,7 @@
 #include "../base/strv.h"
 #include "../host/sys.h"
 #include "confine.h"
+#include "handover.h"
 #include "network.h"
 #include "notify.h"
 #include "sample.h"
@@ -211,7 +213,11 @@ struct life {
 
 static void tell(struct life *l, enum init_event event, int value) {
         struct init_message message = {.event = event, .value = value, .peak_memory = l->peak_memory};
+        struct rusage used;
 
+        if (event == INIT_EXITED && getrusage(RUSAGE_CHILDREN, &used) == 0)
+                message.cpu_us = (uint64_t) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+                                 (uint64_t) (used.ru_utime.tv_usec + used.ru_stime.tv_usec);
         message_send(l->in->control, &message, sizeof(message), NULL, 0);
 }
 
@@ -459,19 +465,20 @@ void init_run(struct init_input *in) {
         struct network network;
         struct life life = {
                 .in = in, .terminal = -1, .landlock = -1, .listener = -1, .target = -1, .scratch = {-1, -1, ""}};
+        bool delegated = in->plan->traits & TRAIT_DELEGATED;
         int r, channel = -1, status = 125;
         sigset_t mask;
 
         r = tidy_fds(in, &err);
         sigfillset(&mask);
         sigprocmask(SIG_SETMASK, &mask, NULL);
-        if (r >= 0 && setsid() < 0)
+        if (r >= 0 && setsid() < 0 && getsid(0) != getpid()) /* a program that started init may have done it */
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
         if (r >= 0)
                 r = hide_arguments(&err);
-        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT)
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated)
                 r = build(in, &network, &channel, &err);
-        else if (r >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (r >= 0 && in->plan->traits & TRAIT_LANDLOCK && !(in->plan->traits & TRAIT_OWN_ROOT))
                 r = confine_prepare(in, &life.scratch, &err);
@@ -482,8 +489,10 @@ void init_run(struct init_input *in) {
         if (r >= 0 && in->plan->traits & TRAIT_LANDLOCK)
                 r = in->plan->traits & TRAIT_OWN_ROOT ? init_make_landlock(in, &life.landlock, &err)
                                                       : confine_make_landlock(in, &life.landlock, &err);
-        if (r >= 0 && in->plan->traits & TRAIT_OWN_NET)
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_NET && !delegated)
                 r = network_join(&network, &err);
+        if (r >= 0 && delegated)
+                r = init_verify(in, &err);
         if (r >= 0 && relay_config_is_needed(&in->plan->network)) {
                 r = network_wait_for_relay(in->control, &err);
                 if (r > 0) /* a signal came first */
@@ -495,8 +504,8 @@ void init_run(struct init_input *in) {
                 r = error_set(&err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", in->plan->cwd,
                               errno_text(errno));
         /* A second string beside the pidfd, where init's end is everybody's. Changed credentials clear it, so it comes
-         * after them. */
-        if (r >= 0 && in->plan->traits & TRAIT_OWN_PIDS && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+         * after them. Where another program started init that program is the parent, and any thread of it. */
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_PIDS && !delegated && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot bind init to the warden: %s",
                               errno_text(errno));
         sigemptyset(&mask);
@@ -510,6 +519,8 @@ void init_run(struct init_input *in) {
                 fail(in, &err, 125);
         }
 
+        if (delegated)
+                tell(&life, INIT_STANDS, 0);
         if (in->plan->session)
                 r = announce(in, channel);
         else

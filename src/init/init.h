@@ -25,6 +25,7 @@ struct init_input {
         int warden;                  /* pidfd of the warden */
         bool wait;                   /* for ORDER_GO */
         bool own_cgroups_late;       /* the cgroup namespace is made once it sits in its group */
+        const uint64_t *outside;     /* walls that another program built: the warden's namespaces; see handover.h */
 };
 
 enum { STREAM_TERMINAL = -2 };
@@ -46,12 +47,14 @@ enum init_event {
         INIT_HELD,        /* everything stands still; .value is 0, or -errno and nothing does */
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
         INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
+        INIT_STANDS,      /* the walls that another program built were checked from inside, and stand */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
 
 struct init_message {
         enum init_event event;
         uint64_t peak_memory; /* as far as init looked */
+        uint64_t cpu_us;      /* EXITED: of everything that init reaped */
         int value;            /* EXITED: the wait status; FAILED: the exit status that hutch gives */
         struct hutch_error error;
 };

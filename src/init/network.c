@@ -131,7 +131,9 @@ int network_wait_for_relay(int control, struct hutch_error *err) {
         int r;
 
         if (sock >= 0)
-                fd = ioctl(sock, SIOCGSKNS); /* the box's /proc cannot be asked: init is not dumpable */
+                fd = ioctl(sock, SIOCGSKNS);
+        if (fd < 0) /* where another program took init's privileges, /proc is asked */
+                fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot hold the network namespace: %s",
                                  errno_text(errno));

@@ -13,6 +13,7 @@
 #include "../base/io.h"
 #include "../host/sys.h"
 #include "../backend/backend.h"
+#include "engine.h"
 #include "idmap.h"
 
 /* A group of version 1 is joined after the clone, and a cgroup namespace shows the group that it was made in. */
@@ -41,6 +42,7 @@ static void forget(struct launched *box) {
         }
         closep(&box->pidfd);
         closep(&box->control);
+        engine_free(take_ptr(box->engine));
 }
 
 /* A limit of 1 keeps a crash in the box from a core pattern that is a program of the host's; 0 does not. Only the
@@ -106,12 +108,16 @@ int launch(const struct launch_input *in, struct launched *ret, struct hutch_err
 
         if (!backend)
                 return error_set(err, HUTCH_E_INTERNAL, EINVAL, "no backend '%s'", in->plan->backend);
-        r = backend->compile(in->plan, NULL, &spec, err);
-        if (r >= 0 && in->plan->map_by_parent)
-                r = idmap_prepare(in->plan, in->facts, in->layers, &mounts, err);
-        if (r >= 0)
-                r = hand_over(in, &spec, mounts, &box, err);
-        idmap_free(mounts, idmap_count(in->plan));
+        if (backend->traits & TRAIT_DELEGATED)
+                r = engine_start(in, backend, &box, err);
+        else {
+                r = backend->compile(in->plan, NULL, &spec, err);
+                if (r >= 0 && in->plan->map_by_parent)
+                        r = idmap_prepare(in->plan, in->facts, in->layers, &mounts, err);
+                if (r >= 0)
+                        r = hand_over(in, &spec, mounts, &box, err);
+                idmap_free(mounts, idmap_count(in->plan));
+        }
         if (r < 0) {
                 forget(&box);
                 error_stage(err, "launch");

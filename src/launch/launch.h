@@ -15,10 +15,13 @@ struct launch_input {
         const char *layers;  /* the folder of the box's layers; NULL: it has none on disk */
 };
 
+struct engine;
+
 struct launched {
-        pid_t pid;   /* init */
-        int pidfd;   /* of init */
-        int control; /* SOCK_SEQPACKET to init */
+        pid_t pid;             /* init, or the program that builds the walls and ends with init */
+        int pidfd;             /* of it */
+        int control;           /* SOCK_SEQPACKET to init; -1: it is still to connect, see engine.h */
+        struct engine *engine; /* NULL: init is a fork */
 };
 
 int launch(const struct launch_input *in, struct launched *ret, struct hutch_error *err);

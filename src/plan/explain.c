@@ -226,8 +226,8 @@ static json_t *json_limits(const struct plan *plan) {
 }
 
 const char *trait_name(enum trait trait) {
-        static const char *const names[N_TRAITS] = {"own_root", "own_pids", "own_net",  "own_ids",
-                                                    "own_ipc",  "filter",   "landlock", "delegated"};
+        static const char *const names[N_TRAITS] = {"own_root", "own_pids", "own_net",   "own_ids", "own_ipc",
+                                                    "filter",   "landlock", "delegated", "image",   "own_limits"};
 
         return names[__builtin_ctz(trait)];
 }

@@ -36,6 +36,10 @@ void plan_free(struct plan *plan) {
         relay_config_done(&plan->network);
         free(plan->cwd);
         free(plan->channel);
+        strv_free(plan->engine_env);
+        free(plan->engine);
+        free(plan->image);
+        strv_free(plan->volumes);
         free(plan);
 }
 
@@ -131,6 +135,9 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
         if (!in->traits)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
                                  "a session cannot be had with --isolation none");
+        if (in->traits & TRAIT_DELEGATED)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "sessions are not supported on '%s'",
+                                 in->backend);
         if (!in->facts->mount_api)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
@@ -231,10 +238,39 @@ static int check_copy_on_write(const struct plan_input *in, struct hutch_error *
         if (in->traits & TRAIT_OWN_ROOT && system && !in->survey->skeleton)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOENT,
                                  "--cow /: no place for its skeleton of the system: set HOME or XDG_CACHE_HOME");
+        if (cow && in->traits & TRAIT_DELEGATED)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "copy-on-write is not supported on '%s': use --workspace rw or ro", in->backend);
         if (in->traits & TRAIT_OWN_ROOT || !cow)
                 return 0;
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
                          "copy-on-write cannot be had with --isolation none");
+}
+
+/* What the programs go by that build walls for hutch. */
+static int add_engine(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        static const char *const names[] = {"PATH",
+                                            "HOME",
+                                            "XDG_RUNTIME_DIR",
+                                            "XDG_CONFIG_HOME",
+                                            "XDG_DATA_HOME",
+                                            "DBUS_SESSION_BUS_ADDRESS",
+                                            "DOCKER_HOST",
+                                            "DOCKER_CONFIG",
+                                            "DOCKER_CONTEXT",
+                                            "DOCKER_CERT_PATH",
+                                            "DOCKER_TLS_VERIFY",
+                                            "CONTAINERS_CONF",
+                                            "CONTAINERS_STORAGE_CONF",
+                                            "CONTAINER_HOST"};
+
+        for (size_t i = 0; in->traits & TRAIT_DELEGATED && i < ARRAY_SIZE(names); i++) {
+                const char *value = strv_find_assignment(in->survey->env, names[i]);
+
+                if (value && strv_set_assignment(&plan->engine_env, names[i], value) < 0)
+                        return error_oom(err);
+        }
+        return 0;
 }
 
 int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error *err) {
@@ -276,6 +312,8 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                 r = plan_add_commands(plan, in, err);
         if (r >= 0)
                 r = plan_add_network(plan, in, err);
+        if (r >= 0)
+                r = add_engine(plan, in, err);
         if (r < 0) {
                 error_stage(err, "plan");
                 return r;

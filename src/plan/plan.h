@@ -60,13 +60,15 @@ enum trait {
         TRAIT_OWN_NET = 1 << 2,
         TRAIT_OWN_IDS = 1 << 3,
         TRAIT_OWN_IPC = 1 << 4,
-        TRAIT_FILTER = 1 << 5,    /* no new privileges, and the system call filter */
-        TRAIT_LANDLOCK = 1 << 6,  /* as the wall, or with TRAIT_OWN_ROOT as a second one */
-        TRAIT_DELEGATED = 1 << 7, /* another program builds the walls; init checks them from inside */
-        TRAIT_ALL = (1 << 8) - 1,
+        TRAIT_FILTER = 1 << 5,     /* no new privileges, and the system call filter */
+        TRAIT_LANDLOCK = 1 << 6,   /* as the wall, or with TRAIT_OWN_ROOT as a second one */
+        TRAIT_DELEGATED = 1 << 7,  /* another program builds the walls; init checks them from inside */
+        TRAIT_IMAGE = 1 << 8,      /* the root file system is an image's; nothing of the host's system is in it */
+        TRAIT_OWN_LIMITS = 1 << 9, /* that program keeps memory, cpu and pids, too */
+        TRAIT_ALL = (1 << 10) - 1,
 };
 
-#define N_TRAITS 8
+#define N_TRAITS 10
 
 struct plan {
         char *backend;
@@ -98,6 +100,9 @@ struct plan {
         char **commands_allow, **commands_deny; /* NULL allow: all that are not denied */
         char **env_block;                       /* of a session: variables that its snapshots leave out */
         struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
+        char **engine_env;    /* of the program that builds the walls: the caller's variables that it goes by */
+        char *engine, *image; /* of a container: which engine (auto, docker, podman), and the image */
+        char **volumes;       /* further ones of a container, host:container:mode */
 };
 
 struct plan_input {

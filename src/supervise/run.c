@@ -40,6 +40,16 @@ static int exit_code_of(const struct run *run) {
         }
 }
 
+/* The program that was to build the walls ended before init had checked them. */
+static void complain(const struct run *run, struct hutch_error *err) {
+        char line[256];
+
+        engine_read_complaint(run->box.engine, line, sizeof(line));
+        error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ECHILD, "'%s' started no box: %s", run->in.plan->backend,
+                  line[0] ? line : "its program ended without a message");
+        error_stage(err, "launch");
+}
+
 static void conclude(struct run *run) {
         struct outcome *o = &run->outcome;
 
@@ -58,6 +68,10 @@ static void conclude(struct run *run) {
         }
         if (!run->told && run->reason == HUTCH_NOT_KILLED) {
                 o->exit_code = 125;
+                if (run->box.engine && !run->stands) {
+                        complain(run, &o->error);
+                        return;
+                }
                 error_set(&o->error, HUTCH_E_INTERNAL, EIO,
                           "the box ended without a word: its init was killed from outside");
                 error_stage(&o->error, "supervise");
@@ -163,6 +177,9 @@ static bool take_message(struct run *run) {
                 if (relay_start(run, master, &run->outcome.error) < 0)
                         run_give_up(run);
                 break;
+        case INIT_STANDS:
+                run->stands = true;
+                break;
         case INIT_EVENT: /* taken above */
                 break;
         case INIT_FAILED:
@@ -176,8 +193,28 @@ static bool take_message(struct run *run) {
         return true;
 }
 
+static void force(struct run *run) {
+        if (run->reaped)
+                return;
+        engine_kill(run->box.engine);
+        sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
+}
+
 static void on_control(void *data, uint32_t events _unused_) {
         take_message(data);
+}
+
+/* init connects, where another program started it. */
+static void on_connect(void *data, uint32_t events _unused_) {
+        struct run *run = data;
+        int control = engine_accept(run->box.engine);
+
+        if (control == -EAGAIN)
+                return;
+        watch_remove(&run->on_control);
+        run->box.control = control < 0 ? -1 : control;
+        if (control < 0 || loop_watch(run->loop, control, EPOLLIN, on_control, run, &run->on_control) < 0)
+                force(run);
 }
 
 /* The group counts everything that ever ran in the box, also what nobody waited for. */
@@ -208,17 +245,21 @@ static void on_end(void *data, uint32_t events _unused_) {
                 return;
         /* Its last messages may still wait, however many: nothing is left that could send more. */
         run->past_stops = true;
-        while (run->on_control && take_message(run))
+        while (run->on_control && run->box.control >= 0 && take_message(run))
                 ;
         watch_remove(&run->on_control);
         watch_remove(&run->on_end);
         run->reaped = true;
+        if (!run->told)
+                engine_kill(run->box.engine); /* it may have left what it started */
         run->outcome.cpu_ms = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
                               (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
         if (run->outcome.peak_memory < (uint64_t) usage.ru_maxrss * 1024)
                 run->outcome.peak_memory = (uint64_t) usage.ru_maxrss * 1024;
         if (run->told && run->message.peak_memory > run->outcome.peak_memory)
                 run->outcome.peak_memory = run->message.peak_memory;
+        if (run->told && (double) run->message.cpu_us / 1000 > run->outcome.cpu_ms)
+                run->outcome.cpu_ms = (double) run->message.cpu_us / 1000;
         group_usage(run->group, &run->outcome.cpu_ms, &run->outcome.peak_memory);
         group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
@@ -263,10 +304,7 @@ static void kill_now(struct run *run) {
 }
 
 static void on_force(void *data) {
-        struct run *run = data;
-
-        if (!run->reaped)
-                sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
+        force(data);
 }
 
 /* A limit leaves no grace: what ran into it would use it to go on. And it counts when the box was faster: what passed
@@ -373,7 +411,9 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                 return r;
         for (int i = 0; i < 3; i++)
                 closep(&box[i]);
-        r = loop_watch(run->loop, run->box.control, EPOLLIN, on_control, run, &run->on_control);
+        r = run->box.control >= 0 ? loop_watch(run->loop, run->box.control, EPOLLIN, on_control, run, &run->on_control)
+                                  : loop_watch(run->loop, engine_listener(run->box.engine), EPOLLIN, on_connect, run,
+                                               &run->on_control);
         if (r >= 0)
                 r = loop_watch(run->loop, run->box.pidfd, EPOLLIN, on_end, run, &run->on_end);
         if (r >= 0 && run->meter)
@@ -408,7 +448,7 @@ int run_start(struct loop *loop, const struct run_input *input, struct run **ret
         }
         run->loop = loop;
         run->in = *input;
-        run->box = (struct launched){-1, -1, -1};
+        run->box = (struct launched){.pid = -1, .pidfd = -1, .control = -1};
         run->master = -1;
         run->began_us = clock_now_us();
         r = start(run, box, own, err);
@@ -433,7 +473,9 @@ void run_free(struct run *run) {
         if (!run)
                 return;
         if (run->box.pid > 0 && !run->reaped) {
-                if (run->in.plan->traits & TRAIT_OWN_PIDS)
+                if (run->box.engine && (!run->stands || run->box.control < 0))
+                        force(run);
+                else if (run->in.plan->traits & TRAIT_OWN_PIDS && !run->box.engine)
                         sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
                 else
                         closep(&run->box.control); /* init ends the tree when the warden is gone */
@@ -456,5 +498,6 @@ void run_free(struct run *run) {
         budget_done(&run->budget);
         closep(&run->box.pidfd);
         closep(&run->box.control);
+        engine_free(run->box.engine);
         free(run);
 }

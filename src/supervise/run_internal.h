@@ -1,6 +1,7 @@
 /* What the files of a run share. */
 #pragma once
 
+#include "../launch/engine.h"
 #include "../limit/meter.h"
 #include "budget.h"
 #include "pump.h"
@@ -31,6 +32,7 @@ struct run {
         struct budget budget;
         uint64_t began_us;
         bool told, reaped, over, failed;
+        bool stands;     /* walls that another program built were checked */
         bool past_stops; /* what is read now was sent before the command was continued, or before it ended */
         int status;      /* the target's wait status */
         struct init_message message;

@@ -1,0 +1,116 @@
+# The bwrap backend: bubblewrap builds the box, init checks it from inside. What a box is, is the conformance suite's subject.
+load helper
+
+more_setup() {
+        am_root || command -v bwrap >/dev/null || skip 'bwrap is not installed'
+        box=("$HUTCH_BUILD/hutch" --isolation bwrap)
+}
+
+alone() { am_root && skip 'an ordinary user only'; return 0; }
+
+@test "bwrap: refused to root, whose box would be root" {
+        am_root || skip 'root only'
+        run "${box[@]}" true
+        told 125 'run hutch as an ordinary user'
+        agree
+}
+
+# An engine that builds less than it was told: a program of that name that calls the real one with other arguments.
+liar() { # liar ARGUMENTS…
+        mkdir -p "$T/bin"
+        printf '#!/bin/sh\nPATH=%q exec %s\n' "$PATH" "$*" >"$T/bin/bwrap"
+        chmod +x "$T/bin/bwrap"
+}
+
+@test "bwrap: walls that were not built are found before the command starts" {
+        alone
+        local real init='/proc/self/fd/4 fd' all='--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --as-pid-1'
+        real=$(command -v bwrap)
+        each "
+        $init                                                   | mnt namespace is not the box's own
+        unshare -U $init                                        | mnt namespace is not the box's own
+        unshare -Um $init                                       | pid namespace is not the box's own
+        unshare -Ufmp $init                                     | net namespace is not the box's own
+        unshare -Ufmpn $init                                    | ipc namespace is not the box's own
+        unshare -Ufmpni $init                                   | / is writable
+        $real $all --bind / / --dev /dev --proc /proc $init     | / is writable
+        $real $all --ro-bind / / --dev /dev --proc /proc $init  | is in the box, and not in its plan
+        $real --args \$2 --bind /usr /usr $init                | /usr is writable
+        $real --args \$2 --bind $HOME $HOME $init              | is not a file system of the box's own
+        $real --args \$2 --dir /tmp/y $init                    | /tmp/y is in the box, and not in its plan
+        $real --args \$2 --bind /usr $T/ws $init               | is not what the plan attaches there
+        " lie
+        agree
+}
+lie() {
+        liar "$1"
+        PATH=$T/bin:$PATH run "${box[@]}" touch "$T/ws/ran"
+        told 125 "$2"
+        [ ! -e ran ] || differs "$1: the command ran"
+}
+
+@test "bwrap: an engine that fails is named with its reason" {
+        alone
+        liar 'sh -c "echo nothing; echo no such option >&2; exit 1"'
+        PATH=$T/bin:$PATH run "${box[@]}" true
+        told 125 "'bwrap' started no box: no such option"
+        liar 'true'
+        PATH=$T/bin:$PATH run "${box[@]}" true
+        told 125 'its program ended without a message'
+        agree
+}
+
+@test "bwrap: no argument and no environment of another process shows the command or a value" {
+        alone
+        SECRET=value-$NAP "${box[@]}" --env SECRET --env OTHER="other-$NAP" sh -c 'echo up; sleep '"$NAP" >up &
+        until [ -s up ]; do sleep 0.05; done
+        local hutch=$! pid seen=0
+        for pid in $(pgrep -P $hutch); do
+                seen=1
+                tr '\0' '\n' <"/proc/$pid/cmdline" >"$T/shown"
+                tr '\0' '\n' <"/proc/$pid/environ" >>"$T/shown"
+                grep -q -- "$NAP" "$T/shown" && differs "$(cat "$T/shown")"
+        done
+        kill $hutch
+        wait $hutch || true
+        [ $seen = 1 ]
+        agree
+}
+
+@test "bwrap: nothing is left after kill -9, a timeout and a refusal" {
+        alone
+        "${box[@]}" sleep "$NAP" &
+        local hutch=$!
+        until pgrep -f "^sleep $NAP" >/dev/null; do sleep 0.05; done
+        kill -9 "$hutch"
+        for _ in {1..200}; do pgrep -f "^sleep $NAP" >/dev/null || break; sleep 0.05; done
+        [ -z "$(pgrep -f "^sleep $NAP")" ]
+        run "${box[@]}" --timeout 300ms sleep "$NAP"
+        [ "$status" = 124 ]
+        [ -z "$(pgrep -f "^sleep $NAP")" ]
+        [ -z "$(ls -A)" ]
+}
+
+@test "bwrap: nothing is made on the host to attach something at" {
+        alone
+        run "${box[@]}" --tmpfs "$T/ws/none" true
+        told 125 "cannot attach anything at $T/ws/none on 'bwrap': it does not exist"
+        ln -s /etc link
+        run "${box[@]}" --ro "/usr:$T/ws/link" true
+        told 125 'a symbolic link leads to it'
+        [ ! -e none ]
+        agree
+}
+
+@test "bwrap: streams, exit status, limits and the network are as on other backends" {
+        alone
+        [ "$(echo hello | "${box[@]}" cat)" = hello ]
+        run "${box[@]}" sh -c 'exit 7'
+        [ "$status" = 7 ]
+        run "${box[@]}" --json --pids 8 sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 9 & done; wait'
+        [[ $output = *'"kill_reason":"pids"'* ]]
+        run "${box[@]}" --json --net allowlist --allow-host 203.0.113.7:80 bash -c 'exec 3<>/dev/tcp/203.0.113.8/80'
+        [[ $output = *'"target":"203.0.113.8:80"'* ]]
+        run "${box[@]}" --json --disk 1M true
+        [[ $output = *guarantee_unavailable* ]]
+}
