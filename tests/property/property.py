@@ -19,10 +19,18 @@ class Failed(Exception):
 
 
 def hutch(*args, text=None, check=True):
-    done = subprocess.run([HUTCH, *args], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape")
+    for _ in range(600):
+        done = hutch_once(args, text)
+        if done.returncode != 125 or "is in use" not in done.stderr:  # by what was killed, and is about to end
+            break
+        time.sleep(0.02)
     if check and done.returncode != 0:
         raise Failed("hutch %s: %d: %s%s" % (" ".join(args)[:80], done.returncode, done.stderr, done.stdout[-300:]))
     return done
+
+
+def hutch_once(args, text):
+    return subprocess.run([HUTCH, *args], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape")
 
 
 def settle(root):
@@ -32,6 +40,8 @@ def settle(root):
 
 def in_box(options, todo, show=False, kill_after=None):
     args = [HUTCH, "run", "--json", *options, "--", "python3", "-c", EDITS, *(["show"] if show else [])]
+    for box in options[1:] if options[0] == "--box" else []:
+        hutch("diff", "--box", box, "--stat", check=False)  # waits until it is free
     p = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if kill_after is not None:
         threading.Timer(kill_after, p.kill).start()
@@ -123,8 +133,8 @@ def merge_case(seed):
     rng = random.Random(seed)
     top = os.path.join(TMP, "property")
     shutil.rmtree(top, ignore_errors=True)
-    root, beside = os.path.join(top, "ws"), os.path.join(top, "beside")
-    for folder in (root, beside):
+    root, outer = os.path.join(top, "ws"), os.path.join(top, "beside")
+    for folder in (root, outer):
         os.makedirs(folder)
         edits.make(rng, folder)
     if rng.random() < 0.4:
@@ -136,7 +146,7 @@ def merge_case(seed):
     if IS_ROOT:  # what a box of root's may write
         subprocess.run(["chmod", "-R", "a+rwX", root])
     os.chmod(top, 0o755)
-    outside = edits.look(beside)
+    outside = edits.look(outer)
     settle(root)
     base, unsure = edits.look(root), set()
     repository = "repo/.git/HEAD" in base
@@ -145,12 +155,13 @@ def merge_case(seed):
     other = edits.plan(rng, base, rng.randrange(0, 5))
     during = rng.random() < 0.3
     if during:
-        threading.Timer(rng.random() * 0.15, edits_of_host, (other, root)).start()
+        beside = threading.Timer(rng.random() * 0.15, edits_of_host, (other, root))
+        beside.start()
     killed = None if rng.random() < 0.8 else rng.random() * 0.2
     result, _ = in_box(["-d", root, "--workspace", "cow"], todo, kill_after=killed)
     boxes = [b["id"] for b in json.loads(hutch("boxes", "--json").stdout) if b["workspace"] == root]
     if during:
-        time.sleep(0.2)
+        beside.join()
         # What both changed at the same time may be either's, and is what the box saw from now on.
         now = edits.look(root)
         unsure |= {p for p in set(now) | set(base) if now.get(p) != base.get(p)}
@@ -203,8 +214,10 @@ def merge_case(seed):
         if path in lists and lists[path] != value and host[path] == end[path]:
             wrong.append("%r: its access control list changed" % path)
     wrong += ["%r: was left behind" % p for p in end if ".hutch-apply" in p]
-    if edits.look(beside) != outside:
+    if edits.look(outer) != outside:
         wrong.append("something beside the workspace changed")
+    if wrong:
+        wrong.append("during %s, killed %s, todo %s, meanwhile %s" % (during, killed, todo, other))
     hutch("apply", "--box", box, check=False)
     if edits.look(root) != end:
         wrong.append("a second apply changed something: %s" % [p for p in edits.look(root) if edits.look(root).get(p) != end.get(p)])
