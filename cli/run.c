@@ -101,7 +101,7 @@ static void report(const struct invocation *in, const struct run_options *o, con
                         cli_complain("dropped %llu bytes of %s over the limit",
                                      (unsigned long long) result->output_dropped[i], i == 1 ? "stdout" : "stderr");
         cli_show_events(result->notices);
-        cli_show_events(result->denials);
+        cli_show_denials(result);
         if (result->box_id && result->error.code == HUTCH_OK)
                 report_changes(result);
 }

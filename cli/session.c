@@ -86,8 +86,10 @@ static void report(const struct session_options *o, const hutch_result *result) 
         else if (result->killed && result->kill_reason != HUTCH_KILLED_CANCELLED)
                 cli_complain("a limit ended the session's box: it was restarted with the state of the last completed "
                              "run");
-        if (!o->quiet)
-                cli_show_events(result->notices);
+        if (o->quiet)
+                return;
+        cli_show_events(result->notices);
+        cli_show_denials(result);
 }
 
 static int run_request(const struct invocation *in, hutch_request *request) {

@@ -81,6 +81,9 @@ typedef struct hutch_event {
         const char *subject; /* the path, variable, address, … that it is about; NULL: none */
         const char *text;    /* one line */
         const char *fix;     /* what to type or do about it; NULL: nothing known */
+        /* Of denials, where they are known; else NULL and 0. */
+        const char *name, *address, *program;
+        unsigned port;
 } hutch_event;
 
 HUTCH_EXPORT const char *hutch_severity_name(hutch_severity severity);

@@ -163,8 +163,6 @@ int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **r
         if (r >= 0)
                 r = box_run(box, &known, &report, &made, output, &outcome, &local);
         plan = made ? made : box->plan;
-        if (r >= 0 && plan)
-                box_hint_at_network(box, plan, &outcome, &report);
         if (r >= 0 && plan && !known.no_changes) {
                 r = layers_track(box, plan, &tracked, &local);
                 if (box_is_session(box))

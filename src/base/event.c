@@ -34,6 +34,9 @@ void event_free(struct hutch_event *event) {
         free((char *) event->subject);
         free((char *) event->text);
         free((char *) event->fix);
+        free((char *) event->name);
+        free((char *) event->address);
+        free((char *) event->program);
         free(event);
 }
 
@@ -47,7 +50,7 @@ static bool same_text(const char *a, const char *b) {
 
 static bool same_event(const struct hutch_event *a, const struct hutch_event *b) {
         return a->kind == b->kind && streq(a->code, b->code) && same_text(a->subject, b->subject) &&
-               same_text(a->text, b->text);
+               same_text(a->text, b->text) && same_text(a->address, b->address);
 }
 
 static int copy_text(const char *text, const char **ret) {
@@ -62,8 +65,11 @@ static int event_copy(const struct hutch_event *event, struct hutch_event **ret)
                 return -ENOMEM;
         copy->kind = event->kind;
         copy->severity = event->severity;
+        copy->port = event->port;
         if (copy_text(event->code, &copy->code) < 0 || copy_text(event->subject, &copy->subject) < 0 ||
-            copy_text(event->text, &copy->text) < 0 || copy_text(event->fix, &copy->fix) < 0)
+            copy_text(event->text, &copy->text) < 0 || copy_text(event->fix, &copy->fix) < 0 ||
+            copy_text(event->name, &copy->name) < 0 || copy_text(event->address, &copy->address) < 0 ||
+            copy_text(event->program, &copy->program) < 0)
                 return -ENOMEM;
         *ret = take_ptr(copy);
         return 0;
@@ -137,6 +143,10 @@ void event_put(struct buf *b, const struct hutch_event *event) {
         wire_put_str(b, event->subject);
         wire_put_str(b, event->text);
         wire_put_str(b, event->fix);
+        wire_put_str(b, event->name);
+        wire_put_str(b, event->address);
+        wire_put_str(b, event->program);
+        wire_put_u32(b, event->port);
 }
 
 int event_get(struct wire_reader *r, struct hutch_event **ret) {
@@ -151,6 +161,10 @@ int event_get(struct wire_reader *r, struct hutch_event **ret) {
         event->subject = wire_get_str(r);
         event->text = wire_get_str(r);
         event->fix = wire_get_str(r);
+        event->name = wire_get_str(r);
+        event->address = wire_get_str(r);
+        event->program = wire_get_str(r);
+        event->port = wire_get_u32(r);
         if (r->failed || kind > HUTCH_EVENT_PUBLISHED || severity > HUTCH_CRITICAL || !event->code || !event->text)
                 return -EBADMSG;
         event->kind = (hutch_event_kind) kind;
@@ -166,7 +180,7 @@ void events_put(struct buf *b, const struct events *events) {
 }
 
 int events_get(struct wire_reader *r, struct events *ret) {
-        uint32_t n = wire_get_count(r, 6 * sizeof(uint32_t));
+        uint32_t n = wire_get_count(r, 10 * sizeof(uint32_t));
 
         for (uint32_t i = 0; i < n; i++) {
                 struct hutch_event *event;

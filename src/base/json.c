@@ -28,8 +28,10 @@ json_t *json_texts(char *const *texts) {
 json_t *json_event(const struct hutch_event *e) {
         switch (e->kind) {
         case HUTCH_EVENT_DENIAL:
-                return json_pack("{s:s, s:o, s:o, s:o}", "kind", e->code, "target", json_text(e->subject), "rule",
-                                 json_text(e->text), "fix", json_text(e->fix));
+                return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", e->code, "target",
+                                 json_text(e->subject), "name", json_text(e->name), "address", json_text(e->address),
+                                 "port", e->port ? json_integer(e->port) : json_null(), "rule", json_text(e->text),
+                                 "fix", json_text(e->fix), "program", json_text(e->program));
         case HUTCH_EVENT_PUBLISHED:
                 return json_pack("{s:o, s:o}", "port", json_text(e->subject), "address", json_text(e->text));
         default:

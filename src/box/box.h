@@ -119,10 +119,6 @@ int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_e
 /* Whether a system under layers, which could not be had, was a comfort only; then the box goes on without. */
 bool box_does_without_system(hutch_box *box, struct hutch_error *err);
 
-/* Reports that a run failed which may have missed the network. */
-void box_hint_at_network(const hutch_box *box, const struct plan *plan, const struct outcome *outcome,
-                         struct report *report);
-
 /* What a run changed. */
 struct tracked {
         char **created, **modified, **deleted; /* as the box sees them */

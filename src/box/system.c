@@ -1,5 +1,4 @@
-/* What a box needs of the host's system beside its plan: the skeleton of its folders, and a word where the network is
- * missing. */
+/* What a box needs of the host's system beside its plan: the skeleton of its folders. */
 #include <errno.h>
 
 #include "../base/path.h"
@@ -48,40 +47,4 @@ bool box_does_without_system(hutch_box *box, struct hutch_error *err) {
         if (err)
                 *err = (struct hutch_error){0};
         return true;
-}
-
-/* Tools that fetch things, and say little of use where there is no network. */
-static bool mentions_fetching(const char *const *argv) {
-        static const char *const tools[] = {"pip", "pip3", "npm",  "npx",   "apt-get",
-                                            "apt", "yarn", "pnpm", "cargo", "gem"};
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-
-        for (; argv && *argv; argv++)
-                for (const char *word = *argv; *word; word += strcspn(word, letters)) {
-                        size_t n = strspn(word, letters);
-
-                        for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
-                                if (strlen(tools[i]) == n && strncmp(word, tools[i], n) == 0)
-                                        return true;
-                        word += n;
-                        if (!*word)
-                                break;
-                }
-        return false;
-}
-
-void box_hint_at_network(const hutch_box *box, const struct plan *plan, const struct outcome *outcome,
-                         struct report *report) {
-        const char *const text[] = {report->request->command, NULL};
-        struct hutch_event event;
-
-        if (outcome->exit_code == 0 || outcome->exit_code == 124 || outcome->reason != HUTCH_NOT_KILLED ||
-            outcome->error.code != HUTCH_OK || !(plan->traits & TRAIT_OWN_NET) ||
-            (box->policy && policy_network(box->policy) == HUTCH_NET_ALLOWLIST) ||
-            !mentions_fetching(text[0] ? text : report->request->argv))
-                return;
-        event = event_notice(NOTICE_NETWORK_MISSING, NULL,
-                             box_is_session(box) ? "hutch session start --net open" : "--net open",
-                             "the command failed, and the box has no network");
-        report_event(report, &event);
 }

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../host/unroutable.h"
 #include "../base/macro.h"
 #include "../base/path.h"
 #include "../base/strv.h"
@@ -221,6 +222,15 @@ static void tell(struct life *l, enum init_event event, int value) {
         message_send(l->in->control, &message, sizeof(message), NULL, 0);
 }
 
+/* How it ended; and where it failed, whether it may have missed the network. */
+static void tell_exit(struct life *l, int status) {
+        struct init_message message = {.event = INIT_EXITED, .value = status, .peak_memory = l->peak_memory};
+
+        if (status != 0 && l->in->plan->traits & TRAIT_OWN_NET)
+                message.unroutable = host_count_unroutable(0);
+        message_send(l->in->control, &message, sizeof(message), NULL, 0);
+}
+
 static void _noreturn_ give_up(struct life *l) {
         end_tree(l->in->plan);
         confine_remove(&l->scratch);
@@ -230,7 +240,7 @@ static void _noreturn_ give_up(struct life *l) {
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
         confine_remove(&l->scratch);
-        tell(l, INIT_EXITED, status);
+        tell_exit(l, status);
         _exit(0);
 }
 

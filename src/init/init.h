@@ -55,6 +55,7 @@ struct init_message {
         enum init_event event;
         uint64_t peak_memory; /* as far as init looked */
         uint64_t cpu_us;      /* EXITED: of everything that init reaped */
+        uint64_t unroutable;  /* EXITED: what found no way out of the box's network */
         int value;            /* EXITED: the wait status; FAILED: the exit status that hutch gives */
         struct hutch_error error;
 };

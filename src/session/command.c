@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "../base/macro.h"
+#include "../host/unroutable.h"
 
 static const struct {
         enum interrupt how;
@@ -322,6 +323,21 @@ void command_answered(struct command *c, int status) {
         settle(c);
 }
 
+static bool may_miss_network(const struct session *s) {
+        return s->in.plan->traits & TRAIT_OWN_NET && !s->in.plan->network.outbound && s->box;
+}
+
+/* The command failed, and something in the box found no way out meanwhile. */
+static void hint_at_network(struct command *c) {
+        struct session *s = c->s;
+
+        if (c->outcome.exit_code == 0 || c->reason != HUTCH_NOT_KILLED || c->outcome.error.code != HUTCH_OK ||
+            !may_miss_network(s) || host_count_unroutable(run_init(s->box)) <= s->unroutable)
+                return;
+        events_note(&s->events, NOTICE_NETWORK_MISSING, NULL, "hutch session start --net open",
+                    "the command failed, and it tried to reach a network that the box does not have");
+}
+
 void command_finish(struct command *c) {
         struct session *s = c->s;
         struct outcome *o = &c->outcome;
@@ -341,6 +357,7 @@ void command_finish(struct command *c) {
         if (s->late.len > s->late_reported)
                 events_note(&s->events, NOTICE_LATE_OUTPUT, NULL, NULL,
                             "background jobs of earlier runs printed something: 'hutch session state' shows it");
+        hint_at_network(c);
         for (size_t i = 0; c->in.event && i < s->events.n; i++)
                 c->in.event(c->in.user, s->events.items[i]);
         events_done(&s->events);
@@ -350,6 +367,7 @@ void command_finish(struct command *c) {
         history_add(s, c->in.text);
         c->in.done(c->in.user, o);
         command_free(c);
+        s->unroutable = may_miss_network(s) ? host_count_unroutable(run_init(s->box)) : 0;
         session_next(s);
 }
 

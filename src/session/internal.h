@@ -136,6 +136,7 @@ struct session {
         struct late *lates;
         struct buf late; /* what they printed */
         size_t late_reported;
+        uint64_t unroutable;  /* of the box, when the last run ended; see host_count_unroutable() */
         struct events events; /* for the next result */
 };
 

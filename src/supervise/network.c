@@ -33,6 +33,9 @@ static void report_denial(struct run *run, const struct relay_event *e) {
                                     .code = e->address[0] ? "connect" : "resolve",
                                     .subject = target,
                                     .text = e->rule,
+                                    .name = e->name[0] ? e->name : NULL,
+                                    .address = e->address[0] ? e->address : NULL,
+                                    .port = e->port,
                                     .fix = e->fix[0] ? e->fix : NULL};
         const char *host = e->name[0] ? e->name : e->address;
 
@@ -54,6 +57,16 @@ static void report_published(struct run *run, const struct relay_event *e) {
         snprintf(port, sizeof(port), "%u", e->port);
         snprintf(address, sizeof(address), "127.0.0.1:%u", e->host_port);
         report(run, &event);
+}
+
+/* The command failed, and something in the box found no way out. What an allowlist refuses is reported by itself. */
+void network_hint(struct run *run, uint64_t unroutable) {
+        const struct hutch_event event =
+                event_notice(NOTICE_NETWORK_MISSING, NULL, "--allow-host NAME, or --net open",
+                             "the command failed, and it tried to reach a network that the box does not have");
+
+        if (unroutable > 0 && !run->in.plan->network.outbound && run->reason == HUTCH_NOT_KILLED)
+                report(run, &event);
 }
 
 static json_t *text_or_null(const char *text) {

@@ -148,8 +148,13 @@ static void on_call(void *data, uint32_t events) {
         struct listener *listener = data;
         struct seccomp_notif call = {0};
 
+        /* Before Linux 6.11 the call waits for ever once no process has the filter any more. */
+        if (!(events & EPOLLIN)) {
+                watch_remove(&listener->watch);
+                return;
+        }
         if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0) {
-                if (events & EPOLLHUP || (errno != EINTR && errno != ENOENT && errno != EAGAIN))
+                if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
                         watch_remove(&listener->watch);
                 return;
         }

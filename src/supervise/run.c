@@ -187,6 +187,8 @@ static bool take_message(struct run *run) {
                 run->message = message;
                 run->told = true;
                 run->status = message.value;
+                if (message.event == INIT_EXITED)
+                        network_hint(run, message.unroutable);
                 break;
         }
         closep(&master);

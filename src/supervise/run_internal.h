@@ -45,6 +45,7 @@ void run_check_over(struct run *run);
 /* The relay of the box; see src/net/relay.h. */
 int relay_start(struct run *run, int netns, struct hutch_error *err);
 void relay_stop(struct run *run); /* after its last reports were taken */
+void network_hint(struct run *run, uint64_t unroutable);
 void run_end_by_limit(struct run *run, enum hutch_kill_reason reason);
 void run_give_up(struct run *run); /* the outcome has the error */
 

@@ -522,22 +522,24 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         agree
 }
 
-@test "a package manager that fails without a network: the option is named" {
+@test "a command that fails and missed the network: the option is named, by the box's own counters" {
+        hint="hutch: warning: the command failed, and it tried to reach a network that the box does not have"
         begin a
-        begin b --net open
-        ends 1 sh_ a 'pip() { false; }; pip install x'
-        expect session "$output" "hutch: warning: the command failed, and the box has no network (try: hutch session start --net open)"
-        ends 1 hutch session run a -- pip install x
-        [[ $output == "hutch: warning: the command failed, and the box has no network"* ]] || differs "words: $output"
-        [[ $(field "$(sh_ a 'npm() { false; }; npm i' --json || true)" '.notices[] | select(.code == "network_missing").fix') == *"--net open"* ]] || differs "no notice in JSON"
+        ends 1 sh_ a 'echo >/dev/tcp/203.0.113.7/80' 2>/dev/null
+        [[ $output == *"$hint (try: hutch session start --net open)" ]] || differs "session: $output"
+        [[ $(field "$(sh_ a 'echo >/dev/udp/203.0.113.7/53' --json || true)" '.notices[] | select(.code == "network_missing").fix') == *"--net open"* ]] || differs "no notice in JSON"
         ends 1 sh_ a false
         expect "another command" "$output" ""
-        ends 0 sh_ a 'pip() { :; }; pip install x'
-        expect "one that ends well" "$output" ""
-        ends 1 sh_ b 'pip() { false; }; pip install x'
-        expect "with a network" "$output" ""
-        ends 1 hutch run -c 'pip() { false; }; pip install x'
-        expect run "$output" "hutch: warning: the command failed, and the box has no network (try: --net open)"
+        ends 0 sh_ a 'echo >/dev/tcp/203.0.113.7/80 || true' 2>/dev/null
+        [[ $output != *"$hint"* ]] || differs "one that ends well: $output"
+        ends 1 sh_ a false
+        expect "one after it" "$output" ""
+        ends 1 hutch run -c 'echo >/dev/tcp/203.0.113.7/80'
+        [[ $output == *"$hint (try: --allow-host NAME, or --net open)" ]] || differs "run: $output"
+        ends 1 hutch run -c 'pip() { false; }; pip install x; echo npm; curl() { false; }; curl'
+        [[ $output != *"$hint"* ]] || differs "words are no reason: $output"
+        ends 1 hutch run -c '{ echo; } 2>/dev/null >/dev/tcp/127.0.0.1/1'
+        expect "the box's own loopback" "$output" ""
         agree
 }
 
