@@ -219,14 +219,8 @@ static void tell(struct life *l, enum init_event event, int value) {
         if (event == INIT_EXITED && getrusage(RUSAGE_CHILDREN, &used) == 0)
                 message.cpu_us = (uint64_t) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
                                  (uint64_t) (used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-        message_send(l->in->control, &message, sizeof(message), NULL, 0);
-}
-
-/* How it ended; and where it failed, whether it may have missed the network. */
-static void tell_exit(struct life *l, int status) {
-        struct init_message message = {.event = INIT_EXITED, .value = status, .peak_memory = l->peak_memory};
-
-        if (status != 0 && l->in->plan->traits & TRAIT_OWN_NET)
+        /* Where it failed, it may have missed the network. */
+        if (event == INIT_EXITED && value != 0 && l->in->plan->traits & TRAIT_OWN_NET)
                 message.unroutable = host_count_unroutable(0);
         message_send(l->in->control, &message, sizeof(message), NULL, 0);
 }
@@ -240,7 +234,7 @@ static void _noreturn_ give_up(struct life *l) {
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
         confine_remove(&l->scratch);
-        tell_exit(l, status);
+        tell(l, INIT_EXITED, status);
         _exit(0);
 }
 
