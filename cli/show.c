@@ -1,12 +1,47 @@
 /* What is shown of a run's events: by their severity, and by whether a person reads along. */
 #include "cli.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DENIALS_MOST 20 /* a line each */
 
+static void make_folders(char *path) {
+        for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+                *slash = 0;
+                mkdir(path, 0700);
+                *slash = '/';
+        }
+}
+
+/* That another backend than the strongest was taken is shown once on a host. */
+static bool is_first_time(const char *backend) {
+        const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+        char path[PATH_MAX];
+        int n, fd;
+
+        if (state && state[0] == '/')
+                n = snprintf(path, sizeof(path), "%s/hutch/shown/%s", state, backend);
+        else
+                n = snprintf(path, sizeof(path), "%s/.local/state/hutch/shown/%s", home ? home : "", backend);
+        if (n <= 0 || (size_t) n >= sizeof(path) || path[0] != '/')
+                return false;
+        make_folders(path);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return false;
+        close(fd);
+        return true;
+}
+
 static bool is_shown(const hutch_event *event) {
+        if (strcmp(event->code, "backend_chosen") == 0)
+                return isatty(STDERR_FILENO) && event->subject && is_first_time(event->subject);
         return event->severity >= HUTCH_WARNING || (event->severity == HUTCH_NOTICE && isatty(STDERR_FILENO));
 }
 

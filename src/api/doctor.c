@@ -152,11 +152,14 @@ static void put_table(struct buf *b, const struct probes *p) {
                 buf_puts(b, "\n");
         }
         if (doctor_is_strong(p))
-                buf_puts(b, "\nnamespace boxes work here.\n");
+                buf_puts(b, "\nnamespace boxes work here, and are what auto takes.\n");
         else if (doctor_has_landlock(p))
-                buf_puts(b,
-                         "\nlandlock boxes work here: no namespaces, no copy-on-write, no sessions. With what follows "
-                         "namespace boxes work as well.\n");
+                buf_puts(
+                        b,
+                        "\nlandlock boxes work here, and are what auto takes: commands, sessions and copy-on-write (by "
+                        "a "
+                        "private copy of the workspace), without namespaces. With what follows namespace boxes work as "
+                        "well.\n");
         else
                 buf_puts(b, "\nno backend with walls works here.\n");
 }

@@ -8,6 +8,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../layer/private.h"
 #include "../session/dialect.h"
 #include "../box/changes.h"
 #include "../box/named.h"
@@ -88,8 +89,20 @@ static int give_name(hutch_box *box, struct hutch_error *err) {
 static int begin(hutch_box *box, const char *state, size_t len, struct hutch_error *err) {
         struct client_session session = {
                 .plan = box->plan, .layers = box->layers ? box->layers->path : NULL, .state = state, .state_len = len};
-        int r;
+        _cleanup_(freep) char *named = NULL;
+        int r = 0;
 
+        if (state && box->layers && plan_has_copies(box->plan)) {
+                named = malloc(len + 1);
+                if (!named)
+                        return error_oom(err);
+                memcpy(named, state, len);
+                session.state = named;
+                r = layer_name_copies(box->layers, named, len);
+                if (r < 0)
+                        return error_set(err, HUTCH_E_IO, r, "cannot find the copy of the workspace: %s",
+                                         errno_text(-r));
+        }
         box->warden = box->context->warden;
         r = warden_client_open(box->warden, &session, &box->session_socket, &box->session_id, err);
         if (r >= 0 && box->name)
@@ -97,18 +110,14 @@ static int begin(hutch_box *box, const char *state, size_t len, struct hutch_err
         return r;
 }
 
-int session_box_open(hutch_box *box, struct hutch_error *err) {
+/* One attempt, with the backend that there seems to be. */
+static int open_planned(hutch_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *shell = NULL;
-        char real[PATH_MAX] = "";
         size_t len = 0;
-        int r = box->name ? named_check(box->name, err) : 0; /* before anything is made */
+        int r;
 
-        if (r >= 0)
-                r = plan_session(box, err);
-        if (r >= 0 && realpath(policy_dir(box->policy), real)) {
-                box->workspace = strdup(real);
-                r = box->workspace ? 0 : error_oom(err);
-        }
+        box->planned.len = 0;
+        r = plan_session(box, err);
         if (r >= 0)
                 r = prepare(box, err);
         if (r < 0 && box_does_without_system(box, err)) {
@@ -125,9 +134,31 @@ int session_box_open(hutch_box *box, struct hutch_error *err) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
         }
-        if (r < 0 && box->name) {
-                free(take_ptr(box->name)); /* it is not to be kept */
+        return r;
+}
+
+int session_box_open(hutch_box *box, struct hutch_error *err) {
+        char real[PATH_MAX] = "";
+        struct hutch_error first = {0};
+        int r = box->name ? named_check(box->name, &first) : 0; /* before anything is made */
+
+        if (r >= 0 && realpath(policy_dir(box->policy), real)) {
+                box->workspace = strdup(real);
+                r = box->workspace ? 0 : error_oom(&first);
         }
+        if (r >= 0)
+                r = open_planned(box, &first);
+        if (r < 0 && box_falls_back(box, &first)) {
+                struct hutch_error second;
+
+                r = open_planned(box, &second);
+                if (r < 0 && second.code != HUTCH_E_BACKEND_UNAVAILABLE)
+                        first = second;
+        }
+        if (r < 0 && err)
+                *err = first;
+        if (r < 0 && box->name)
+                free(take_ptr(box->name)); /* it is not to be kept */
         return r;
 }
 
@@ -384,7 +415,7 @@ int session_box_pause(hutch_box *box, struct hutch_error *err) {
 
         if (!box->name) {
                 stop(box);
-                return 0;
+                return box->layers ? layer_settle_copies(box->layers, err) : 0;
         }
         r = leave_named(box, err);
         if (r >= 0 && box->box_id && !box->layers) {

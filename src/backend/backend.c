@@ -19,7 +19,7 @@ void launch_spec_done(struct launch_spec *spec) {
         *spec = (struct launch_spec){0};
 }
 
-static bool is_automatic(const char *name) {
+bool backend_is_automatic(const char *name) {
         return streq(name, "auto") || streq(name, "restricted");
 }
 
@@ -49,7 +49,7 @@ static int unknown(const struct backend *const *rows, const char *name, struct h
 }
 
 int backend_check_name(const char *name, struct hutch_error *err) {
-        if (is_automatic(name) || backend_of(name))
+        if (backend_is_automatic(name) || backend_of(name))
                 return 0;
         return unknown(backend_rows, name, err);
 }
@@ -84,7 +84,7 @@ int backend_choose(const struct backend *const *rows, const char *name, const st
         const struct backend *row;
         int r;
 
-        if (is_automatic(name))
+        if (backend_is_automatic(name))
                 return choose_automatically(rows, facts, ret, err);
         row = find(rows, name);
         if (!row)

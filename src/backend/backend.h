@@ -60,6 +60,8 @@ extern const struct backend *const backend_rows[];
 int backend_choose(const struct backend *const *rows, const char *name, const struct host_facts *facts,
                    const struct backend **ret, struct hutch_error *err);
 
+bool backend_is_automatic(const char *name);
+
 /* Whether the name is one that backend_choose() knows, on whichever host. */
 int backend_check_name(const char *name, struct hutch_error *err);
 

@@ -31,7 +31,10 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
                 policy_network(policy) == HUTCH_NET_DENY || policy_network(policy) == HUTCH_NET_OPEN ? STRENGTH_FULL
                                                                                                      : STRENGTH_NONE;
         ret->lack[HUTCH_G_NETWORK] = "without a network namespace only --net deny and --net open are supported";
-        ret->have[HUTCH_G_PROTECTED] = STRENGTH_PARTIAL;
+        ret->have[HUTCH_G_PROTECTED] =
+                policy_workspace(policy) == HUTCH_WORKSPACE_RW || policy_has_access(policy, HUTCH_WRITE)
+                        ? STRENGTH_PARTIAL
+                        : STRENGTH_FULL;
         ret->lack[HUTCH_G_PROTECTED] =
                 "without a mount namespace nothing in a writable workspace is kept from changing";
         ret->have[HUTCH_G_MEMORY] = facts->cgroups.memory ? STRENGTH_FULL : STRENGTH_NONE;

@@ -13,14 +13,16 @@
 /* Severity: INFO is for who asks (JSON, explain), NOTICE for a person at a terminal, WARNING for everybody. */
 #define NOTICES(X)                                                                                                     \
         X(GUARANTEE_DEGRADED, "guarantee_degraded",                                                                    \
-          INFO)                             /* subject: the guarantee; this host or backend gives it in part */        \
-        X(GROUPS_KEPT, "groups_kept", INFO) /* supplementary groups cannot be dropped */                               \
+          INFO)                                   /* subject: the guarantee; this host or backend gives it in part */  \
+        X(BACKEND_CHOSEN, "backend_chosen", INFO) /* subject: the backend that auto took in place of the strongest */  \
+        X(GROUPS_KEPT, "groups_kept", INFO)       /* supplementary groups cannot be dropped */                         \
         X(VARIABLE_BLOCKED, "variable_blocked", INFO) /* subject: a variable that was not passed into the box */       \
         X(COMMAND_SHARED, "command_shared", NOTICE)   /* subject: a denied program that has other names too */         \
         X(MOUNT_READ_ONLY, "mount_read_only", NOTICE) /* subject: a mount inside of a copy-on-write directory */       \
         X(MOUNT_HIDDEN, "mount_hidden", NOTICE)       /* subject: the same, neither a file nor a directory */          \
         X(COW_SPLIT, "cow_split", NOTICE) /* subject: a directory whose parts are copy-on-write each by itself */      \
         X(COW_COPIED, "cow_copied", INFO) /* subject: a directory whose files were copied into memory */               \
+        X(COW_LEFT_OUT, "cow_left_out", NOTICE) /* subject: the first of the files that a private copy is without */   \
         X(COW_FOREIGN_GROUP, "cow_foreign_group",                                                                      \
           NOTICE) /* subject: a directory of a group that the box does not have */                                     \
         X(COW_IN_MEMORY, "cow_in_memory",                                                                              \

@@ -104,6 +104,8 @@ int session_box_resume(hutch_box *box, const char *state, size_t len, struct hut
 /* One run: *ret_plan is what it was made by (NULL for a session, whose plan the box has). */
 int box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret_plan,
             struct buf output[3], struct outcome *ret, struct hutch_error *err);
+/* Whether `auto` takes the next backend after a start that failed; the context knows it from then on. */
+bool box_falls_back(hutch_box *box, const struct hutch_error *why);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
 /* Waits for a run whose line is known to who cancels or closes. */
 int box_wait(hutch_box *box, const struct client_line *line, const struct client_run *run, struct outcome *ret,

@@ -10,6 +10,7 @@
 #include "../base/strv.h"
 #include "../host/sys.h"
 #include "../layer/frozen.h"
+#include "../layer/private.h"
 #include "../layer/stack.h"
 #include "../tree/tree.h"
 
@@ -68,7 +69,11 @@ static int refuse_layer(const struct layer_box *box, size_t i, struct hutch_erro
 /* The host's directory, and the layer's. */
 static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         char name[32];
+        int r;
 
+        r = layer_sync_copy(box, i, err);
+        if (r < 0)
+                return r;
         snprintf(name, sizeof(name), "%zu", i);
         ret->pair.host_path = box->meta.lowers[i];
         ret->pair.top = find_top(&box->meta, i);
@@ -168,12 +173,19 @@ static int gather(struct changes *c) {
         return 0;
 }
 
-/* A directory that has another layer inside is not attached itself but copied (src/init/standin.c), when the box
- * starts; the work directory is made then. What the host changes later the box does not see. */
+/* When what the box sees of the host's directory was copied: what the host changes later it does not see. So it is for
+ * a private copy, and for a directory that has another layer inside: that is not attached itself but copied
+ * (src/init/standin.c), when the box starts; the work directory is made then. */
 static const struct timespec *find_begun(const struct layer_box *box, const struct layer_pair *layer,
                                          struct timespec *room) {
         struct statx stx;
+        struct stat st;
         bool any = false;
+
+        if (fstatat(layer->folder, MIRROR_BEGUN, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+                *room = st.st_mtim;
+                return room;
+        }
 
         for (char **other = box->meta.lowers; *other; other++)
                 any = any || (!streq(*other, layer->pair.host_path) && path_is_beneath(*other, layer->pair.host_path));

@@ -5,6 +5,7 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../layer/private.h"
 #include "../layer/stack.h"
 #include "changes.h"
 
@@ -37,6 +38,11 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
  */
 static const char *lower_of(const struct step *s) {
         return s->flags & STEP_SYSTEM && !(s->flags & STEP_OWN) ? s->dest : s->source;
+}
+
+/* And where the box sees it. A private copy has another place each time. */
+static const char *dest_of(const struct plan *plan, const struct step *s) {
+        return plan_has_copies(plan) ? s->source : s->dest;
 }
 
 #define COMMAND_MOST 200
@@ -74,7 +80,7 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
                         continue;
                 r = strv_push(&meta.lowers, lower_of(s));
                 if (r >= 0)
-                        r = strv_push(&meta.dests, s->dest);
+                        r = strv_push(&meta.dests, dest_of(plan, s));
                 if (r >= 0 && s->flags & STEP_SYSTEM)
                         r = strv_push(&meta.system, s->dest);
         }
@@ -136,7 +142,8 @@ static int check_old(const struct layer_box *layers, const struct plan *plan, co
         return 0;
 }
 
-static int find_layer(struct layer_box *layers, const struct step *s, unsigned *ret, struct hutch_error *err) {
+static int find_layer(struct layer_box *layers, const struct plan *plan, const struct step *s, unsigned *ret,
+                      struct hutch_error *err) {
         int r;
 
         for (unsigned n = 0; layers->meta.lowers[n]; n++)
@@ -150,7 +157,7 @@ static int find_layer(struct layer_box *layers, const struct step *s, unsigned *
         *ret = (unsigned) strv_length(layers->meta.lowers);
         if (s->flags & STEP_SYSTEM && strv_push(&layers->meta.system, s->dest) < 0)
                 return error_oom(err);
-        return layer_add(layers, lower_of(s), s->dest, err);
+        return layer_add(layers, lower_of(s), dest_of(plan, s), err);
 }
 
 /* The plan's folders get the layers that the box has for them, by the folder and not by their order. */
@@ -159,7 +166,7 @@ static int match_layers(struct layer_box *layers, const struct plan *plan, unsig
 
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_COW && !plan->steps[i].text)
-                        r = find_layer(layers, &plan->steps[i], &numbers[plan->steps[i].layer], err);
+                        r = find_layer(layers, plan, &plan->steps[i], &numbers[plan->steps[i].layer], err);
         return r < 0 ? r : check_old(layers, plan, numbers, err);
 }
 
@@ -237,7 +244,7 @@ static int make_first(hutch_box *box, const struct plan *plan, struct plan **ret
         r = make_layers(box, plan, err);
         if (r < 0)
                 return r;
-        can = layer_can_hold(box->layers);
+        can = plan_has_copies(plan) ? 0 : layer_can_hold(box->layers);
         if (can < 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
@@ -260,7 +267,9 @@ static int use_layers(hutch_box *box, const struct plan *plan, struct plan **ret
 
         if (!numbers)
                 return error_oom(err);
-        r = layers_remember(box, err);
+        r = layer_settle_copies(box->layers, err);
+        if (r >= 0)
+                r = layers_remember(box, err);
         if (r < 0)
                 return r;
         r = match_layers(box->layers, plan, numbers, err);
@@ -278,6 +287,36 @@ static int use_layers(hutch_box *box, const struct plan *plan, struct plan **ret
         return r;
 }
 
+static int note_left_out(struct plan *plan, const struct mirror *copy) {
+        if (copy->left_out == 0)
+                return 0;
+        return events_note(&plan->events, NOTICE_COW_LEFT_OUT, copy->first_left_out, NULL,
+                           "the private copy of the workspace is without %llu of its files, which you may not read, or "
+                           "which are devices or sockets (%s)",
+                           (unsigned long long) copy->left_out, copy->first_left_out);
+}
+
+/* Where the box has no overlays it works in copies, and the plan gets their paths. */
+static int make_copies(const hutch_box *box, struct plan *plan, struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                _cleanup_(freep) char *from = NULL, *to = NULL;
+                struct step *s = &plan->steps[i];
+                struct mirror copy;
+
+                if (s->kind != STEP_COW)
+                        continue;
+                r = layer_make_copy(box->layers, s->layer, plan->copy_limit, &to, &copy, err);
+                if (r < 0)
+                        break;
+                from = strdup(s->dest);
+                if (!from || plan_move(plan, from, to) < 0 || note_left_out(plan, &copy) < 0)
+                        r = error_oom(err);
+        }
+        return r;
+}
+
 int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err) {
         int r;
 
@@ -286,7 +325,13 @@ int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, s
                 return r;
         if (plan->n_layers == 0 || plan->ephemeral)
                 return with_layers(plan, &(struct plan_layers){0}, ret, err);
-        return box->layers ? use_layers(box, plan, ret, err) : make_first(box, plan, ret, err);
+        r = box->layers ? use_layers(box, plan, ret, err) : make_first(box, plan, ret, err);
+        if (r < 0 || !plan_has_copies(*ret))
+                return r;
+        r = make_copies(box, *ret, err);
+        if (r < 0)
+                plan_free(take_ptr(*ret));
+        return r;
 }
 
 static bool lies_in_another(char *const *lowers, const char *path) {
@@ -357,6 +402,9 @@ static int place_of(const hutch_box *box, const struct plan *plan, size_t layer,
         for (const struct step *s = plan->steps; outer && s < plan->steps + plan->n_steps; s++)
                 if (s->kind == STEP_COW && s->layer == outer->layer && path_is_beneath(plan->cwd, s->dest))
                         return asprintf(ret, "%s%s", s->dest, path_tail(own->dest, outer->dest)) < 0 ? -ENOMEM : 0;
+        /* The plan of a session that somebody else started names no copies yet. */
+        if (shown && startswith(shown->dest, PLAN_COPY))
+                return layer_copy_path(box->layers, layer, ret);
         *ret = strdup(shown ? shown->dest : box->layers->meta.dests[layer]);
         return *ret ? 0 : -ENOMEM;
 }
@@ -438,6 +486,8 @@ int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, s
         if (!box->layers)
                 return 0;
         r = box->n_since > 0 ? track_further(box, plan, &t, &any, err) : track_first(box, plan, &t, &any, err);
+        if (r >= 0 && !box_is_session(box))
+                layer_drop_copies(box->layers);
         if (r >= 0 && box->keep_changes && !box_is_session(box) && !any && strv_length(box->layers->meta.chain) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
@@ -453,5 +503,6 @@ void layers_forget(hutch_box *box) {
         if (strv_length(box->layers->meta.chain) == 0 && changes_any(box->layers, NULL) == 0) {
                 layer_remove(box->layers, NULL);
                 layers_free(box);
-        }
+        } else
+                (void) layer_settle_copies(box->layers, NULL);
 }

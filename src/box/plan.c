@@ -13,6 +13,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
+        struct hutch_error reason = {0};
         char tools[PATH_MAX];
         struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
         int r;
@@ -49,6 +50,9 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         if (policy_wants_group(policy))
                 full.cgroups = host_cgroups_read();
         backend->offer(policy, &full, &offers);
+        if (backend_is_automatic(policy_text(policy, KEY_ISOLATION)) && backend != backend_rows[0] &&
+            backend_rows[0]->check(facts, &reason) < 0)
+                input.instead = &reason;
         input.survey = survey;
         input.backend = backend->name;
         input.traits = backend->traits;

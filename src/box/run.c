@@ -1,5 +1,6 @@
 /* One run in a box: by this process, by its warden, or by the shell of a session. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "../supervise/foreground.h"
 #include "box.h"
@@ -93,11 +94,18 @@ static int run_planned(hutch_box *box, const struct hutch_request *request, stru
         return run_there(box, *ret_plan, request, report, output, ret, err);
 }
 
-/* `auto`: what only a launch can find out may still make the next backend the right one. Not for root, whose box must
- * be another user wherever namespaces allow that. */
-static bool may_fall_back(const hutch_box *box, enum hutch_code code) {
-        return code == HUTCH_E_BACKEND_UNAVAILABLE && streq(policy_text(box->policy, KEY_ISOLATION), "auto") &&
-               !box->context->facts.privileged && box->context->facts.namespaces != NO;
+/* What only a launch can find out may still make the next backend the right one. Not for root, whose box must be
+ * another user wherever namespaces allow that. */
+bool box_falls_back(hutch_box *box, const struct hutch_error *why) {
+        struct host_facts *facts = &box->context->facts;
+
+        if (why->code != HUTCH_E_BACKEND_UNAVAILABLE || !box->policy ||
+            !backend_is_automatic(policy_text(box->policy, KEY_ISOLATION)) || facts->privileged ||
+            facts->namespaces == NO)
+                return false;
+        facts->namespaces = NO;
+        snprintf(facts->namespaces_reason, sizeof(facts->namespaces_reason), "%s", errno_text(why->errnum));
+        return true;
 }
 
 int box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret_plan,
@@ -117,10 +125,9 @@ int box_run(hutch_box *box, const struct hutch_request *request, struct report *
         if (box_is_session(box))
                 return session_box_run(box, request, report, output, ret, err);
         r = run_planned(box, request, report, ret_plan, output, ret, err);
-        if (!may_fall_back(box, r < 0 ? err->code : ret->error.code))
-                return r;
         first = r < 0 ? *err : ret->error;
-        box->context->facts.namespaces = NO;
+        if (!box_falls_back(box, &first))
+                return r;
         plan_free(take_ptr(*ret_plan));
         outcome_clear(ret);
         r = run_planned(box, request, report, ret_plan, output, ret, err);

@@ -138,7 +138,9 @@ static int adapt_plan(const struct plan *plan, const char *path, struct plan **r
         *own = *plan;
         memcpy(steps, plan->steps, plan->n_steps * sizeof(*steps));
         own->steps = steps;
-        r = replace_all(&own->env, path);
+        r = own->channel ? replace(&own->channel, path) : 0;
+        if (r >= 0)
+                r = replace_all(&own->env, path);
         if (r >= 0)
                 r = replace_all(&own->search, path);
         if (r >= 0)
@@ -149,7 +151,21 @@ static int adapt_plan(const struct plan *plan, const char *path, struct plan **r
         return r;
 }
 
-int confine_prepare(struct init_input *in, struct scratch *ret, struct hutch_error *err) {
+/* The directory that a session's shell gets its commands and streams from; the warden gets it as a descriptor. */
+static int make_channel(const char *path, int *ret, struct hutch_error *err) {
+        int fd = mkdir(path, 0700) < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", path, errno_text(errno));
+        *ret = fd;
+        return 0;
+}
+
+bool confine_is_needed(const struct plan *plan) {
+        return !(plan->traits & TRAIT_OWN_ROOT) && (plan->traits & TRAIT_LANDLOCK || plan->session);
+}
+
+int confine_prepare(struct init_input *in, struct scratch *ret, int *ret_channel, struct hutch_error *err) {
         struct plan *own;
         char path[128];
         int r;
@@ -167,7 +183,7 @@ int confine_prepare(struct init_input *in, struct scratch *ret, struct hutch_err
                 if (own->steps[i].kind == STEP_TMPFS && mkdir(own->steps[i].dest, own->steps[i].mode) < 0)
                         return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", own->steps[i].dest,
                                          errno_text(errno));
-        return 0;
+        return own->session ? make_channel(own->channel, ret_channel, err) : 0;
 }
 
 /* ---- rules ---- */
@@ -239,7 +255,7 @@ static int grant_public(int ruleset, const char *path, uint64_t rights, int dept
 static int check_source(const struct step *s, struct hutch_error *err) {
         struct stat st;
 
-        if (!(s->flags & STEP_GRANTED) || stat(s->dest, &st) < 0)
+        if (!(s->flags & STEP_GRANTED) || s->kind == STEP_COW || stat(s->dest, &st) < 0)
                 return 0;
         return tree_check(s->dest, &st, s->dev, s->ino, err);
 }
@@ -271,6 +287,9 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
         }
         if (r >= 0 && plan->commands)
                 r = init_allow_commands(in, ruleset, handled, err);
+        /* FIFOs are written to; nothing is made or removed, and the texts cannot be written to (session/channel.c). */
+        if (r >= 0 && plan->session)
+                r = landlock_allow(ruleset, plan->channel, LANDLOCK_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, err);
         if (r < 0)
                 return r;
         *ret = take_fd(&ruleset);

@@ -10,8 +10,12 @@ struct scratch {
         char name[64];
 };
 
-/* Makes the scratch directory, and puts its path in the place of SCRATCH in a copy of the plan. */
-int confine_prepare(struct init_input *in, struct scratch *ret, struct hutch_error *err);
+/* Whether the plan has paths beneath SCRATCH: with Landlock as the wall, or for a session's channel. */
+bool confine_is_needed(const struct plan *plan);
+
+/* Makes the scratch directory, and puts its path in the place of SCRATCH in a copy of the plan. *ret_channel: of a
+ * session. */
+int confine_prepare(struct init_input *in, struct scratch *ret, int *ret_channel, struct hutch_error *err);
 void confine_remove(struct scratch *scratch);
 
 int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);

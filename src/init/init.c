@@ -199,18 +199,39 @@ static void end_tree(const struct plan *plan) {
         }
 }
 
+/* Each shell has a filter of its own, and what it started keeps that after the shell's end. */
+#define LISTENERS_MOST 32
+
 /* What init holds while the box lives. */
 struct life {
         struct init_input *in;
         int children; /* signalfd */
         int terminal, landlock;
-        int listener; /* of the calls that init performs for the box; -1: none */
+        int listeners[LISTENERS_MOST]; /* of the calls that init performs for the box: one a shell that it started */
         struct scratch scratch;
         pid_t target; /* -1: a session without a shell for the moment */
         pid_t attached;
         uint64_t peak_memory;
         struct hold hold;
 };
+
+/* Where the listener of the next target goes; NULL: there are too many. */
+static int *find_listener(struct life *l) {
+        for (size_t i = 0; i < ARRAY_SIZE(l->listeners); i++)
+                if (l->listeners[i] < 0)
+                        return &l->listeners[i];
+        return NULL;
+}
+
+static int start_target(struct life *l, const struct init_input *in, int terminal, pid_t *ret, int *ret_status,
+                        struct hutch_error *err) {
+        int *listener = find_listener(l);
+
+        if (!listener)
+                return error_set(err, HUTCH_E_SETUP_FAILED, EMFILE,
+                                 "jobs of %u earlier shells still run: end them first", LISTENERS_MOST);
+        return init_start_target(in, l->landlock, terminal, ret, listener, ret_status, err);
+}
 
 static void tell(struct life *l, enum init_event event, int value) {
         struct init_message message = {.event = event, .value = value, .peak_memory = l->peak_memory};
@@ -279,7 +300,7 @@ static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         in.streams[0] = fds[0];
         in.answers = fds[1];
         in.answers_as = answers_as;
-        r = r < 0 ? error_oom(&err) : init_start_target(&in, l->landlock, -1, &l->target, &l->listener, &status, &err);
+        r = r < 0 ? error_oom(&err) : start_target(l, &in, -1, &l->target, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
                 fail(l->in, &err, status);
@@ -320,7 +341,7 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         for (int i = 0; i < 3; i++)
                 in.streams[i] = STREAM_TERMINAL;
         if (r >= 0)
-                r = init_start_target(&in, l->landlock, slave, &l->attached, &l->listener, &status, &err);
+                r = start_target(l, &in, slave, &l->attached, &status, &err);
         if (r < 0)
                 tell(l, INIT_DETACHED, status << 8);
         else
@@ -422,16 +443,31 @@ static bool sample(struct life *l) {
         return false;
 }
 
+/* The box's calls; a filter that no process has any more has no listener either. */
+static void answer(struct life *l, struct pollfd *fds) {
+        for (size_t i = 0; i < ARRAY_SIZE(l->listeners); i++) {
+                if (fds[i].fd < 0 || fds[i].fd != l->listeners[i])
+                        continue;
+                if (fds[i].revents & POLLIN)
+                        notify_answer(l->listeners[i], l->in->plan);
+                else if (fds[i].revents)
+                        closep(&l->listeners[i]);
+        }
+}
+
+enum { FIRST_LISTENER = 3 };
+
 static void _noreturn_ watch(struct life *l) {
-        struct pollfd fds[] = {{.fd = l->children, .events = POLLIN},
-                               {.fd = l->in->control, .events = POLLIN},
-                               {.fd = l->in->warden, .events = POLLIN},
-                               {.fd = l->listener, .events = POLLIN}};
+        struct pollfd fds[FIRST_LISTENER + LISTENERS_MOST] = {{.fd = l->children, .events = POLLIN},
+                                                              {.fd = l->in->control, .events = POLLIN},
+                                                              {.fd = l->in->warden, .events = POLLIN}};
         bool sampling = sample_wanted(l->in->plan);
 
         for (;;) {
                 struct signalfd_siginfo info;
 
+                for (size_t i = 0; i < LISTENERS_MOST; i++)
+                        fds[FIRST_LISTENER + i] = (struct pollfd){.fd = l->listeners[i], .events = POLLIN};
                 if (poll(fds, ARRAY_SIZE(fds), sampling ? SAMPLE_EVERY_MS : -1) < 0) {
                         if (errno == EINTR)
                                 continue;
@@ -441,10 +477,7 @@ static void _noreturn_ watch(struct life *l) {
                         sampling = sample(l);
                 if (fds[2].revents)
                         give_up(l);
-                if (fds[3].revents & POLLIN)
-                        notify_answer(l->listener, l->in->plan);
-                else if (fds[3].revents) /* no process has the filter any more */
-                        fds[3].fd = -1;
+                answer(l, fds + FIRST_LISTENER);
                 if (fds[1].revents)
                         take_order(l);
                 if (fds[0].revents) {
@@ -467,12 +500,13 @@ static int announce(const struct init_input *in, int channel) {
 void init_run(struct init_input *in) {
         struct hutch_error err = {0};
         struct network network;
-        struct life life = {
-                .in = in, .terminal = -1, .landlock = -1, .listener = -1, .target = -1, .scratch = {-1, -1, ""}};
+        struct life life = {.in = in, .terminal = -1, .landlock = -1, .target = -1, .scratch = {-1, -1, ""}};
         bool delegated = in->plan->traits & TRAIT_DELEGATED;
         int r, channel = -1, status = 125;
         sigset_t mask;
 
+        for (size_t i = 0; i < ARRAY_SIZE(life.listeners); i++)
+                life.listeners[i] = -1;
         r = tidy_fds(in, &err);
         sigfillset(&mask);
         sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -484,8 +518,8 @@ void init_run(struct init_input *in) {
                 r = build(in, &network, &channel, &err);
         else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
-        if (r >= 0 && in->plan->traits & TRAIT_LANDLOCK && !(in->plan->traits & TRAIT_OWN_ROOT))
-                r = confine_prepare(in, &life.scratch, &err);
+        if (r >= 0 && confine_is_needed(in->plan))
+                r = confine_prepare(in, &life.scratch, &channel, &err);
         if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become undumpable: %s", errno_text(errno));
         if (r >= 0 && in->modes)
@@ -528,7 +562,7 @@ void init_run(struct init_input *in) {
         if (in->plan->session)
                 r = announce(in, channel);
         else
-                r = init_start_target(in, life.landlock, life.terminal, &life.target, &life.listener, &status, &err);
+                r = start_target(&life, in, life.terminal, &life.target, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
                 confine_remove(&life.scratch);

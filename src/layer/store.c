@@ -19,6 +19,7 @@
 #include "../base/strv.h"
 #include "../tree/tree.h"
 #include "frozen.h"
+#include "private.h"
 #include "stack.h"
 
 void layer_free(struct layer_box *box) {
@@ -317,6 +318,11 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
                 r = stack_recover(box);
         if (r >= 0)
                 r = layer_meta_read(box->fd, "meta", &box->meta);
+        if (r >= 0) {
+                r = layer_settle_copies(box, err); /* whoever held it before was killed */
+                if (r < 0)
+                        return r;
+        }
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s: `hutch discard --box %s` removes it", id,
                                  errno_text(-r), id);

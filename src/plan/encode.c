@@ -61,6 +61,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_u32(b, p->n_layers);
         wire_put_u64(b, p->memory);
         wire_put_u64(b, p->cpu_percent);
+        wire_put_u64(b, p->copy_limit);
         wire_put_u64(b, p->cpu_time_ms);
         wire_put_u64(b, p->pids);
         wire_put_u64(b, p->disk);
@@ -183,6 +184,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->n_layers = wire_get_u32(&r);
         p->memory = wire_get_u64(&r);
         p->cpu_percent = wire_get_u64(&r);
+        p->copy_limit = wire_get_u64(&r);
         p->cpu_time_ms = wire_get_u64(&r);
         p->pids = wire_get_u64(&r);
         p->disk = wire_get_u64(&r);

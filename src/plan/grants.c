@@ -3,11 +3,15 @@
  * Rules only add rights, and hold for everything beneath a path. So a path cannot appear elsewhere, nor can anything
  * inside a granted directory be taken away again: what a policy asks for of that kind is refused.
  *
+ * A copy-on-write workspace is a private copy, made before the start (src/layer/private.h); what stands for its path
+ * until then is a path beneath SCRATCH, too. The host's own directory is not granted.
+ *
  * The home and the temporary directory are directories of a scratch directory that init makes. A plan has no side
  * effects and cannot name it: paths beneath SCRATCH stand for it until then. */
 #include "plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "../base/path.h"
 
@@ -82,7 +86,8 @@ static int check_rule(const struct plan_input *in, size_t i, struct hutch_error 
                 return refuse(err, rule->origin, rule->path,
                               "its filter refuses every unix socket that is not a pair, because no rule can name one");
         case HUTCH_COW:
-                return refuse(err, rule->origin, rule->path, "copy-on-write needs a mount namespace");
+                return refuse(err, rule->origin, rule->path,
+                              "only the workspace can be copy-on-write without a mount namespace");
         default:
                 return 0;
         }
@@ -97,13 +102,17 @@ int plan_check_grants(const struct plan_input *in, struct hutch_error *err) {
                                  "--allow-nested needs the namespace backend");
         if (policy_number(policy, KEY_IDENTITY) == HUTCH_AS_ROOT)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "--as root needs the namespace backend");
-        if (in->session)
+        if (policy_number(policy, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
+                return refuse(err, "--cow", "/", "only the workspace can be copy-on-write without a mount namespace");
+        if (policy_workspace(policy) == HUTCH_WORKSPACE_COW && policy_flag(policy, KEY_EPHEMERAL))
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "sessions are not supported on 'landlock' yet");
-        if (policy_workspace(policy) == HUTCH_WORKSPACE_COW)
+                                 "--ephemeral is not possible on 'landlock': the private copy of the workspace is on "
+                                 "disk; run without it, and drop the changes with 'hutch discard'");
+        if (policy_workspace(policy) == HUTCH_WORKSPACE_COW && in->survey->workspace.n_mounts > 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "a copy-on-write workspace is not supported on 'landlock' yet: use --workspace rw or "
-                                 "ro");
+                                 "workspace %s: copy-on-write is not possible on 'landlock', because other file "
+                                 "systems are mounted inside (%s): use --workspace rw or ro",
+                                 in->survey->workspace.real, in->survey->workspace.mounts[0].path);
         for (size_t i = 0; i < policy->n_paths; i++) {
                 r = check_rule(in, i, err);
                 if (r < 0)
@@ -137,6 +146,37 @@ static int add_own(struct plan *plan, const char *dest, mode_t mode) {
                 plan, (struct step){.kind = STEP_TMPFS, .flags = STEP_WRITABLE, .mode = mode, .dest = (char *) dest});
 }
 
+/* In place of the host's path: the path of a copy that is made when the box starts. */
+static int add_copy(struct plan *plan, const struct path_fact *fact, const char *origin) {
+        _cleanup_(freep) char *dest = NULL;
+
+        if (asprintf(&dest, PLAN_COPY "%u/%s", plan->n_layers, path_basename(fact->real)) < 0)
+                return -ENOMEM;
+        return plan_add_step(plan, (struct step){.kind = STEP_COW,
+                                                 .flags = STEP_GRANTED | STEP_WRITABLE,
+                                                 .layer = plan->n_layers++,
+                                                 .owner = fact->uid,
+                                                 .group = fact->gid,
+                                                 .dev = fact->dev,
+                                                 .ino = fact->ino,
+                                                 .source = fact->real,
+                                                 .dest = dest,
+                                                 .origin = (char *) origin});
+}
+
+static int add_workspace(struct plan *plan, const struct plan_input *in) {
+        const struct path_fact *fact = &in->survey->workspace;
+
+        switch (policy_workspace(in->policy)) {
+        case HUTCH_WORKSPACE_NONE:
+                return add_own(plan, SCRATCH "/workspace", 0755);
+        case HUTCH_WORKSPACE_COW:
+                return add_copy(plan, fact, "workspace");
+        default:
+                return grant_fact(plan, fact, policy_workspace(in->policy) == HUTCH_WORKSPACE_RW, "workspace");
+        }
+}
+
 int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         const struct survey *survey = in->survey;
         const struct hutch_policy *policy = in->policy;
@@ -159,10 +199,7 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 if (!survey->toolchains[i].link)
                         r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");
         if (r >= 0)
-                r = policy_workspace(policy) == HUTCH_WORKSPACE_NONE
-                            ? add_own(plan, SCRATCH "/workspace", 0755)
-                            : grant_fact(plan, &survey->workspace, policy_workspace(policy) == HUTCH_WORKSPACE_RW,
-                                         "workspace");
+                r = add_workspace(plan, in);
         for (size_t i = 0; r >= 0 && i < policy->n_paths; i++) {
                 const struct path_rule *rule = &policy->paths[i];
 

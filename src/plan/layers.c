@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "../base/buf.h"
 #include "../base/strv.h"
@@ -57,6 +58,35 @@ static int put_layers(struct plan *plan, const struct plan_layers *layers) {
                            "changes in copy-on-write directories are kept in memory and lost with the box: the file "
                            "system of the state directory cannot hold layers (%s)",
                            layers->in_memory);
+}
+
+bool plan_has_copies(const struct plan *plan) {
+        return plan->n_layers > 0 && !(plan->traits & TRAIT_OWN_ROOT);
+}
+
+static int move_path(char **text, const char *from, const char *to) {
+        char *at = *text ? strstr(*text, from) : NULL, *moved;
+        size_t n = strlen(from);
+
+        if (!at || (at[n] && at[n] != '/'))
+                return 0;
+        if (asprintf(&moved, "%.*s%s%s", (int) (at - *text), *text, to, at + n) < 0)
+                return -ENOMEM;
+        free(*text);
+        *text = moved;
+        return 0;
+}
+
+int plan_move(struct plan *plan, const char *from, const char *to) {
+        int r = move_path(&plan->cwd, from, to);
+
+        for (char **e = plan->env; r >= 0 && e && *e; e++)
+                r = move_path(e, from, to);
+        for (char **dir = plan->search; r >= 0 && dir && *dir; dir++)
+                r = move_path(dir, from, to);
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
+                r = move_path(&plan->steps[i].dest, from, to);
+        return r;
 }
 
 int plan_with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret) {

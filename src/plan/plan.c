@@ -132,17 +132,14 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
         const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
         int r;
 
-        if (!in->traits)
-                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "a session cannot be had with --isolation none");
         if (in->traits & TRAIT_DELEGATED)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "sessions are not supported on '%s'",
                                  in->backend);
-        if (!in->facts->mount_api)
+        if (in->traits & TRAIT_OWN_ROOT && !in->facts->mount_api)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
         plan->session = true;
-        plan->channel = strdup(CHANNEL);
+        plan->channel = strdup(in->traits & TRAIT_OWN_ROOT ? CHANNEL : SCRATCH "/channel");
         if (!plan->channel)
                 return error_oom(err);
         r = strv_push(&plan->argv, shell);
@@ -194,6 +191,8 @@ static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_
         }
         if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
                 plan->cwd = strdup(own_root ? "/workspace" : in->traits ? SCRATCH "/workspace" : "/");
+        else if (!own_root && in->traits && policy_workspace(in->policy) == HUTCH_WORKSPACE_COW)
+                r = asprintf(&plan->cwd, PLAN_COPY "0/%s", path_basename(ws->real));
         else if (own_root && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 plan->cwd = strdup("/workspace");
         else if (own_root && policy_number(in->policy, KEY_AT) == AT_WORKSPACE)
@@ -219,6 +218,7 @@ static void set_limits(struct plan *plan, const struct plan_input *in) {
         plan->truncate = policy_number(policy, KEY_OVERFLOW) == OVERFLOW_TRUNCATE;
         plan->memory = policy_number(policy, KEY_MEMORY);
         plan->cpu_percent = policy_number(policy, KEY_CPU);
+        plan->copy_limit = policy_number(policy, KEY_COPY_LIMIT);
         plan->cpu_time_ms = policy_number(policy, KEY_CPU_TIME);
         plan->pids = policy_number(policy, KEY_PIDS);
         plan->disk = policy_number(policy, KEY_DISK);
@@ -244,7 +244,8 @@ static int check_copy_on_write(const struct plan_input *in, struct hutch_error *
         if (in->traits & TRAIT_OWN_ROOT || !cow)
                 return 0;
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                         "copy-on-write cannot be had with --isolation none");
+                         "copy-on-write is not supported with --isolation none: --workspace rw works in the directory "
+                         "itself");
 }
 
 /* What the programs go by that build walls for hutch. */
@@ -291,6 +292,9 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                 plan->traits &= ~(unsigned) TRAIT_LANDLOCK;
         set_limits(plan, in);
         if (events_add_all(&plan->events, &in->policy->events) < 0)
+                return error_oom(err);
+        if (in->instead && events_note(&plan->events, NOTICE_BACKEND_CHOSEN, in->backend, NULL,
+                                       "the backend is '%s': %s", in->backend, in->instead->message) < 0)
                 return error_oom(err);
 
         r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);

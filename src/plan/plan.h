@@ -91,6 +91,7 @@ struct plan {
         bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned n_layers;
+        uint64_t copy_limit;  /* of each private copy; 0: none */
         bool ephemeral;       /* layers in memory, gone with the box */
         char *channel;        /* of a session: the directory of its FIFOs and texts, as the box sees it */
         bool session;         /* argv is a shell that stays, and is served commands; see src/session */
@@ -112,7 +113,9 @@ struct plan_input {
         const struct host_facts *facts;
         const struct offers *offers;
         const char *backend;
-        unsigned traits;   /* of the backend */
+        unsigned traits; /* of the backend */
+        const struct hutch_error
+                *instead;  /* why `auto` did not take the strongest one; NULL: it did, or was not asked */
         bool session;      /* the request has no command, only cwd and env */
         const char *shell; /* of a session, as --shell has it; NULL: the one that there is */
 };
@@ -134,6 +137,9 @@ struct plan_layers {
 
 /* The same plan with the places of its layers. 0, -ENOMEM or -EBADMSG. */
 int plan_with_layers(const struct plan *plan, const struct plan_layers *layers, struct plan **ret);
+
+/* Puts one path in the place of another, in everything that names paths of the box. */
+int plan_move(struct plan *plan, const char *from, const char *to);
 
 /* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
 size_t plan_n_below(const struct plan *plan, const struct step *before);
@@ -160,6 +166,8 @@ const char *plan_rule_gap(const struct plan_input *in, size_t index);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* The same two for a box without a root of its own. Paths beneath SCRATCH stand for a directory that init makes. */
 #define SCRATCH "/.hutch"
+#define PLAN_COPY SCRATCH "/copy/" /* and the layer's number: a private copy */
+bool plan_has_copies(const struct plan *plan);
 int plan_check_grants(const struct plan_input *in, struct hutch_error *err);
 int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_system(struct plan *plan, const struct plan_input *in);

@@ -11,8 +11,22 @@
 #include "../base/macro.h"
 #include "../init/init.h"
 
-void channel_init(struct channel *c, int dir, const struct plan *plan) {
+int channel_init(struct channel *c, int dir, const struct plan *plan) {
+        char link[64];
+        ssize_t n;
+
         *c = (struct channel){.dir = dir, .foreign = plan->map_by_parent, .uid = plan->host_uid, .gid = plan->host_gid};
+        if (plan->traits & TRAIT_OWN_ROOT)
+                return (size_t) snprintf(c->path, sizeof(c->path), "%s", plan->channel) < sizeof(c->path)
+                               ? 0
+                               : -ENAMETOOLONG;
+        /* init made it, under a name that no plan can know. */
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+        n = readlink(link, c->path, sizeof(c->path));
+        if (n <= 0 || (size_t) n >= sizeof(c->path))
+                return n < 0 ? -errno : -ENAMETOOLONG;
+        c->path[n] = 0;
+        return 0;
 }
 
 void channel_done(struct channel *c) {
@@ -34,7 +48,7 @@ int channel_put(struct channel *c, const char *name, const void *data, size_t le
         if (unlinkat(c->dir, name, 0) < 0 && errno != ENOENT)
                 return -errno;
         take_ids(c, true);
-        fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
         take_ids(c, false);
         return fd < 0 ? -errno : write_all(fd, data, len);
 }

@@ -1,6 +1,8 @@
-/* The folder through which a session's shell gets texts and streams. It lies in a file system of the box's own that the
- * box can read and not change. Output goes through FIFOs, one pair a run as long as somebody holds it: a background
- * job keeps the pair of the run that started it, so that what it says later is never taken for another run's. */
+/* The directory through which a session's shell gets texts and streams. The box can read it and not change it: it lies
+ * in a file system of the box's own that is read-only there, or, in a box without a root of its own, in a directory
+ * where a Landlock rule lets the box open files and make and remove none; what it may read has no mode bit for writing.
+ * Output goes through FIFOs, one pair a run as long as somebody holds it: a background job keeps the pair of the run
+ * that started it, so that what it says later is never taken for another run's. */
 #pragma once
 
 #include <limits.h>
@@ -9,7 +11,8 @@
 
 struct channel {
         int dir;
-        bool foreign; /* the box's ids are not this process's: files are made under them */
+        char path[128]; /* as the box sees it */
+        bool foreign;   /* the box's ids are not this process's: files are made under them */
         uid_t uid;
         gid_t gid;
         unsigned made;    /* FIFOs so far */
@@ -17,7 +20,8 @@ struct channel {
         size_t n_free;
 };
 
-void channel_init(struct channel *c, int dir, const struct plan *plan);
+/* Takes the descriptor. 0 or -errno. */
+int channel_init(struct channel *c, int dir, const struct plan *plan);
 void channel_done(struct channel *c);
 
 /* A file of that name with this content. */

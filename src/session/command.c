@@ -202,7 +202,7 @@ static int put_text(struct command *c) {
 
         if (r < 0 || c->in.env_len == 0)
                 return r;
-        s->shell.dialect->put_env(&env, s->in.plan->channel, c->in.env, c->in.env_len);
+        s->shell.dialect->put_env(&env, s->channel.path, c->in.env, c->in.env_len);
         return env.oom ? -ENOMEM : channel_put(&s->channel, "env", env.data, env.len);
 }
 
@@ -210,7 +210,7 @@ static int put_text(struct command *c) {
 static int send_run(struct command *c) {
         _cleanup_(buf_done) struct buf lines = {0};
         struct session *s = c->s;
-        const struct dialect_run run = {.channel = s->in.plan->channel,
+        const struct dialect_run run = {.channel = s->channel.path,
                                         .number = c->number,
                                         .pair = c->pair,
                                         .text = c->in.text,

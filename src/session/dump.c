@@ -33,7 +33,7 @@ void history_put(struct session *s, struct buf *lines, const char *text) {
         }
         s->history.sent = s->history.n;
         if (!missing.oom && channel_put(&s->channel, "history", missing.data, missing.len) >= 0)
-                buf_printf(lines, ". %s/history\n", s->in.plan->channel);
+                buf_printf(lines, ". %s/history\n", s->channel.path);
 }
 
 void history_add(struct session *s, const char *text) {

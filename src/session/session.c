@@ -21,8 +21,9 @@ static void on_message(void *user, const struct init_message *message, int fd) {
         switch (message->event) {
         case INIT_READY:
                 prelude = s->shell.dialect->prelude;
-                channel_init(&s->channel, fd, s->in.plan);
-                r = channel_put(&s->channel, "prelude", prelude, strlen(prelude));
+                r = channel_init(&s->channel, fd, s->in.plan);
+                if (r >= 0)
+                        r = channel_put(&s->channel, "prelude", prelude, strlen(prelude));
                 if (r >= 0)
                         r = shell_start(s);
                 break;

@@ -230,7 +230,7 @@ int shell_start(struct session *s) {
                 r = channel_put(&s->channel, "state", state, s->dump.len);
         if (r < 0)
                 return r;
-        dialect_put_beginning(&lines, sh->dialect, s->in.plan->channel, state);
+        dialect_put_beginning(&lines, sh->dialect, s->channel.path, state);
         sh->begins = true;
         sh->since_us = clock_now_us();
         s->history.sent = 0;

@@ -71,7 +71,7 @@ static int put_beginning(struct session *s) {
         int r;
 
         history_put(s, &history, NULL);
-        s->shell.dialect->put_visitor(&text, s->in.plan->channel, &history);
+        s->shell.dialect->put_visitor(&text, s->channel.path, &history);
         if (text.oom || history.oom)
                 return -ENOMEM;
         r = channel_put(&s->channel, "state", s->dump.text, s->dump.len);

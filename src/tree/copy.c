@@ -106,7 +106,7 @@ static int copy_link(int dir, const char *name, int dest) {
 /* A whiteout is one for everybody; other devices are not to be had in a box, and not made for one. */
 static int make_node(const char *name, int dest, const struct stat *st) {
         if (tree_is_whiteout(st))
-                return mknodat(dest, name, S_IFCHR | 0600, makedev(0, 0)) < 0 ? -errno : 0;
+                return tree_put_whiteout(dest, name);
         if (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode))
                 return mknodat(dest, name, (st->st_mode & S_IFMT) | 0600, 0) < 0 ? -errno : 0;
         return -EPERM;

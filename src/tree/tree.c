@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
@@ -185,8 +186,26 @@ char *tree_join(const char *folder, const char *name) {
         return s;
 }
 
+/* Where no device 0/0 can be made (on an overlay: in a container), a socket with these bits is the mark. A box can make
+ * one as well; it says no more of a file than its removal would. */
+#define WHITEOUT_MODE 01000
+
 bool tree_is_whiteout(const struct stat *st) {
-        return S_ISCHR(st->st_mode) && st->st_rdev == 0;
+        return (S_ISCHR(st->st_mode) && st->st_rdev == 0) ||
+               (S_ISSOCK(st->st_mode) && (st->st_mode & 07777) == WHITEOUT_MODE);
+}
+
+int tree_put_whiteout(int dir, const char *name) {
+        _cleanup_(closep) int fd = -1;
+
+        if (mknodat(dir, name, S_IFCHR | 0600, makedev(0, 0)) == 0)
+                return 0;
+        if (errno != EPERM && errno != EOPNOTSUPP)
+                return -errno;
+        if (mknodat(dir, name, S_IFSOCK | 0600, 0) < 0)
+                return -errno;
+        fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : tree_chmod(fd, WHITEOUT_MODE);
 }
 
 bool tree_is_opaque(int fd) {

@@ -53,5 +53,6 @@ bool tree_is_remote(int fd);
 
 /* Overlayfs' marks. */
 bool tree_is_whiteout(const struct stat *st);
+int tree_put_whiteout(int dir, const char *name);
 bool tree_is_opaque(int fd);
 #define TREE_OPAQUE "user.overlay.opaque"

@@ -133,17 +133,156 @@ refused() { # OPTIONS | TEXT
 --net loopback | only --net deny and --net open
 --allow-nested | needs the namespace backend
 --as root | needs the namespace backend
---workspace cow | copy-on-write
+--cow /usr | only the workspace can be copy-on-write
+--cow / | only the workspace can be copy-on-write
+--workspace cow --ephemeral | --ephemeral is not possible
+--workspace cow --copy-limit 1K | --copy-limit SIZE allows more
 --disk 1M | no limit
 " refused
         agree
 }
 
+# ---- copy-on-write ----
+
+tree() {
+        mkdir -p ws/d/e ws/gone/inner ws/shut && cd ws
+        echo a >a; echo b >b; echo c >d/e/c; echo x >gone/inner/x; ln -s a link; echo h >h1; ln h1 h2
+        dd if=/dev/zero of=big bs=64k count=1 2>/dev/null
+        chmod 555 shut
+}
+
+@test "landlock: a copy-on-write workspace: diff, discard, apply, and the host as it was until then" {
+        tree
+        cp -a . ../before
+        run hutch --isolation landlock --workspace cow --json -c 'set -e
+                echo new >new; echo more >>b; rm -r gone; rm a; mkdir a; echo in >a/in; mkdir -p q/w; echo s >q/w/s; chmod 750 d; mv d/e/c d/moved
+                echo changed >>h1; cat h2; stat -c %i h1 h2 | uniq | wc -l; touch -d 2001-01-01 big; python3 -c "import socket"'
+        [[ $output == *'"backend":"landlock"'* && $output == *'"box":"'* && $output == *'h\nchanged\n1'* && $output == *'"protected":"enforced"'* ]] || differs "$output"
+        diff -r --no-dereference . ../before
+        run hutch diff
+        for part in 'new file' '+more' 'Folder gone deleted' 'b/a/in' 'q/w/s' 'mode 0755 to 0750' 'd/moved'; do
+                [[ $output == *"$part"* ]] || differs "no '$part' in: $output"
+        done
+        [[ $output != *"b/big"* ]] || differs "a time is no change of a file's content"
+        hutch discard new
+        hutch apply
+        [ ! -e new ] && [ "$(cat b)" = $'b\nmore' ] && [ ! -e gone ] && [ "$(cat a/in)" = in ] && [ -e d/moved ] && [ ! -e d/e/c ] && [ "$(stat -c %a d)" = 750 ]
+        [ "$(stat -c %a shut)" = 555 ]
+        run hutch boxes
+        [[ $output == "no boxes"* ]]
+        agree
+}
+
+@test "landlock: a further run goes on with the copy, and what the host changed meanwhile is no change of the box" {
+        tree
+        hutch --quiet --isolation landlock --workspace cow -c 'echo 1 >>b; rm a; mkdir -m 500 closed'
+        run hutch --quiet --box '' --isolation landlock --json -c 'cat b; ls a; echo 2 >two; test ! -w closed'
+        [[ $output == *'b\n1'* && $output == *'"created":["'*'/two"],"modified":[],"deleted":[]'* ]] || differs "$output"
+        hutch --quiet --isolation landlock --workspace cow -c "touch '$T/up' || touch started; until [ -e go ]; do sleep 0.05; done; echo box >other" &
+        box=$!
+        for _ in $(seq 200); do compgen -G "$HOME/.local/state/hutch/boxes/*/0/copy/ws/started" >/dev/null && break; sleep 0.05; done
+        echo host >>d/e/c
+        touch "$(compgen -G "$HOME/.local/state/hutch/boxes/*/0/copy/ws/started" | sed 's/started$/go/')"
+        wait $box
+        run hutch diff
+        [[ $output == *b/other* && $output != *d/e/c* ]] || differs "$output"
+        hutch apply >/dev/null
+        [ "$(cat d/e/c)" = $'c\nhost' ] || differs "the host's change was lost"
+        agree
+}
+
+@test "landlock: what the box changed in its copy outlives a kill -9" {
+        tree
+        "$HUTCH_BUILD/hutch" --isolation landlock --workspace cow -c "echo late >late; touch up; sleep $NAP" &
+        for _ in $(seq 200); do compgen -G "$HOME/.local/state/hutch/boxes/*/0/copy/ws/up" >/dev/null && break; sleep 0.05; done
+        kill -KILL $!
+        wait $! || :
+        for _ in $(seq 200); do pgrep -f "sleep $NAP" >/dev/null || break; sleep 0.05; done
+        run hutch diff
+        [[ $output == *"+late"* ]] || differs "$output"
+        ! compgen -G "$HOME/.local/state/hutch/boxes/*/0/copy" >/dev/null || differs "the copy is left"
+        hutch discard
+        [ -z "$(ls "$HOME/.local/state/hutch/boxes")" ]
+        agree
+}
+
+@test "landlock: the box reaches its copy and neither the workspace nor the rest of hutch's state" {
+        tree
+        run hutch --isolation landlock --workspace cow -c "cat '$PWD/b'; ls '$PWD' '$HOME/.local/state/hutch/boxes' ../..; touch ../x; echo over >../../upper/b; ln ../../meta m"
+        [[ $output != b* && $output != *meta$'\n'* && $output == *"Permission denied"* ]] || differs "$output"
+        run hutch diff
+        [[ $output == *"no box has changes"* ]] || differs "$output"
+        agree
+}
+
+# ---- sessions ----
+
+stays() { # OPTIONS…: a session keeps its shell, ends its jobs, and cannot change the channel
+        hutch session start "$@" s >/dev/null
+        hutch session run s -c 'x=5; f() { echo F; }; cd d; sleep 1000 & true'
+        run hutch session run s -c 'echo $x $(basename $PWD); f; jobs; cat <(echo pipe); touch made; chmod 600 made'
+        [[ $output == $'5 d\nF\n'*Running*$'\npipe' ]] || differs "$output"
+        run hutch session run --timeout 500ms s -c "sleep $NAP"
+        [ "$status" -eq 124 ]
+        run hutch session run s -c 'kill %1; wait; echo $x'
+        grep -qx 5 <<<"$output" || differs "$output"
+}
+@test "session: on landlock, with a copy-on-write workspace" {
+        tree
+        stays --isolation landlock
+        run hutch session run s -c 'c=$__hutch_channel; for f in "$c/run" "$c/prelude"; do echo x >"$f"; rm "$f"; mv "$f" "$f.x"; chmod 700 "$f"; : >"$c/fresh"; ln -s /etc/passwd "$c/link"; done 2>&1; ls "$c"; kill -0 '$$
+        [[ $output != *fresh$'\n'* && $output != *$'\nlink\n'* && $output != *$'\nrun.x'* && $output == *"not permitted"* ]] || differs "$output"
+        run hutch session run --json s -c 'echo y >made'
+        [[ $output == *'"created":[]'*'/d/made"]'* ]] || differs "$output"
+        hutch session stop s
+        [ ! -e d/made ]
+        hutch apply >/dev/null
+        [ -e d/made ]
+        for _ in $(seq 100); do compgen -G "/tmp/hutch-box-$(id -u)-*" >/dev/null || break; sleep 0.05; done
+        ! pgrep -f "sleep $NAP" || differs "a process is left"
+        agree
+}
+
+@test "session: on none, which has no copy-on-write" {
+        tree
+        stays --isolation none --workspace rw
+        hutch session stop s
+        run hutch session start --isolation none s
+        told 125 "--workspace rw"
+        agree
+}
+
+@test "session: a fork on landlock works in a copy of its own" {
+        tree
+        hutch session start --isolation landlock s >/dev/null
+        hutch session run s -c 'echo 1 >first; cd d'
+        hutch fork --session s twin >/dev/null
+        hutch session run twin -c 'cat ../first; echo 2 >../second'
+        run hutch session run s -c 'ls ..; pwd'
+        [[ $output == *first* && $output != *second* ]] || differs "$output"
+        hutch session reset s
+        run hutch session run s -c 'pwd; ls'
+        [[ $output != *first* && $output == *big* ]] || differs "$output"
+        hutch session stop s && hutch session stop twin
+        agree
+}
+
+@test "auto: a session falls back to landlock as well, and a terminal reads of it once" {
+        tree
+        deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" session start s >/dev/null
+        run hutch session run --json s -- true
+        [[ $output == *'"backend":"landlock"'* ]] || differs "$output"
+        hutch session stop s
+        run deny unshare=EPERM clone3=EPERM -- script -qec "$HUTCH_BUILD/hutch true; $HUTCH_BUILD/hutch true" /dev/null
+        [ "$(grep -c "the backend is 'landlock'" <<<"$output")" -eq 1 ] || differs "$output"
+        agree
+}
+
 @test "auto: landlock where user namespaces are refused, with the reason in explain and the result" {
         run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" --json -- true
-        [[ $output == *'"backend":"landlock"'* ]]
+        [[ $output == *'"backend":"landlock"'* && $output == *'"code":"backend_chosen","severity":"info"'*"user namespaces cannot be used"* ]]
         run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" explain -- true
-        [[ $output == *"backend   landlock"* ]]
+        [[ $output == *"backend   landlock"* && $output == *"the backend is 'landlock': user namespaces cannot be used"* ]]
         run hutch --json -- true
         [[ $output == *'"backend":"namespace"'* ]]
 }

@@ -354,7 +354,7 @@ run a --discard -c true                | option '--discard' is not valid
 stop a --json                          | option '--json' is not valid
 state a --timeout 1s                   | option '--timeout' is not valid
 start b --discard                      | option '--discard' is not valid
-start b --isolation none --workspace rw | cannot be had with --isolation none
+start b --isolation none                | copy-on-write is not supported with --isolation none
 start b --shell /no/such               | /no/such: command not found in the box
 start b --idle-timeout soon            | is not a duration" one
         expect "only the first is there" "$(hutch session list | sed '1d; s/ .*//')" a

@@ -125,7 +125,7 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
 
 @test "what cannot be had is refused or told" {
         refused "--cow /:/x | it would open the host's / to the box
---cow / --isolation none | copy-on-write cannot be had with --isolation none"
+--cow / --isolation none | copy-on-write is not supported with --isolation none"
 }
 
 @test "no box may have the cache, in which the skeleton is" {

@@ -241,6 +241,8 @@ static const struct option_row {
         {"strict", "x", NULL, HUTCH_E_USAGE, "option '--strict' takes no value"},
         {"allow-nested", NULL, "allow-nested; "},
         {"ephemeral", NULL, "ephemeral; "},
+        {"copy-limit", "64M", "copy-limit 67108864; "},
+        {"copy-limit", "big", NULL, HUTCH_E_POLICY_INVALID, "--copy-limit: 'big' is not a size (256M, 2G)"},
         {"track", NULL, "track; "},
         {"track", "x", NULL, HUTCH_E_USAGE, "option '--track' takes no value"},
         {"ephemeral", "x", NULL, HUTCH_E_USAGE, "option '--ephemeral' takes no value"},
