@@ -32,9 +32,10 @@
         X(GIT_NOT_ATTACHED, "git_not_attached",                                                                        \
           NOTICE) /* subject: a git directory outside of the workspace that does not name it in return */              \
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
-          INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
-        X(TOOLS_MISSING, "tools_missing", INFO)        /* hutch's tools for package managers are not installed */      \
+          INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
+        X(TOOLS_MISSING, "tools_missing", INFO) /* hutch's tools for package managers are not installed */             \
         X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
+        X(HOST_UNREACHED, "host_unreached", NOTICE)    /* subject: an allowed host that did not accept a connection */ \
         X(NETWORK_OPEN, "network_open", NOTICE)        /* the box uses the host's network */                           \
         X(LIMIT_WAITED, "limit_waited", INFO)          /* subject: the limit that made the run clearly longer */       \
         X(SHELL_RESTARTED, "shell_restarted", NOTICE)  /* the session's shell was started again */                     \

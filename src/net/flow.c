@@ -210,6 +210,12 @@ static int start_connection(struct relay *relay, struct flow *f, const struct ad
         return relay_watch(relay, &f->ends[1].source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
 }
 
+static void fail_flow(struct relay *relay, struct flow *f, int errnum) {
+        if (!f->into_box)
+                relay_report_unreached(relay, &f->address, f->port, f->name, errnum);
+        close_flow(relay, f);
+}
+
 static void on_connected(struct relay *relay, struct flow *f) {
         int errnum = 0;
         socklen_t len = sizeof(errnum);
@@ -224,7 +230,7 @@ static void on_connected(struct relay *relay, struct flow *f) {
                         return;
         }
         if (errnum) {
-                close_flow(relay, f);
+                fail_flow(relay, f, errnum);
                 return;
         }
         f->connecting = false;
@@ -274,6 +280,7 @@ static void accept_one(struct relay *relay, int fd) {
         struct address a;
         struct flow *f;
         uint16_t port;
+        int r;
 
         if (getsockname(fd, (struct sockaddr *) &sa, &len) < 0 || !address_from_sockaddr(&sa, &a, &port)) {
                 close(fd);
@@ -300,8 +307,9 @@ static void accept_one(struct relay *relay, int fd) {
         if (v.host)
                 f->other = a.family == AF_INET ? loopback6 : loopback4;
         relay_report(relay, RELAY_OPENED, &a, port, false, v.name, v.rule, 0, 0);
-        if (start_connection(relay, f, &a) < 0)
-                close_flow(relay, f);
+        r = start_connection(relay, f, &a);
+        if (r < 0)
+                fail_flow(relay, f, -r);
 }
 
 void relay_on_connection(struct relay *relay, struct source *source, uint32_t events _unused_) {

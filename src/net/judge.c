@@ -222,6 +222,25 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
         send_event(relay, &event);
 }
 
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, const char *name, int errnum) {
+        struct relay_event event = {.kind = RELAY_UNREACHED, .port = port, .error.errnum = errnum};
+        struct {
+                struct address a;
+                uint16_t port, what;
+        } key;
+        char text[ADDRESS_TEXT];
+
+        memset(&key, 0, sizeof(key));
+        key.a = *a;
+        key.port = port;
+        key.what = RELAY_UNREACHED;
+        if (!relay->config.log && !is_new(relay, &key, sizeof(key)))
+                return;
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        send_event(relay, &event);
+}
+
 void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
                   const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received) {
         struct relay_event event = {.kind = kind, .udp = udp, .port = port, .sent = sent, .received = received};

@@ -4,6 +4,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -32,17 +33,44 @@ int relay_watch(struct relay *relay, struct source *source, uint32_t events) {
         return epoll_ctl(relay->epoll, EPOLL_CTL_ADD, source->fd, &event) < 0 ? -errno : 0;
 }
 
+static void add_rules_from_hosts(struct relay *relay);
+
+#define LONG_SECONDS (30 * 24 * 3600) /* longer than boxes live; an entry in a set grants nothing by itself */
+
+/* The host's resolver set-up changed. What /etc/hosts does not hold any more is forgotten. */
+static void take_names(struct relay *relay, const struct relay_order *order, int fd) {
+        size_t len = (size_t) order->resolv_len + order->hosts_len + 2;
+        char *text = len <= RESOLV_CONF_MOST + HOSTS_MOST + 2
+                             ? mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)
+                             : MAP_FAILED;
+
+        if (text == MAP_FAILED)
+                return;
+        resolver_take_texts(&relay->resolver, text, text + order->resolv_len + 1);
+        munmap(text, len);
+        relay->n_rules = relay->n_own_rules;
+        add_rules_from_hosts(relay);
+        for (size_t i = relay->n_own_rules; i < relay->n_rules; i++)
+                (void) gate_allow(relay->gate, &relay->rules[i].range.base, relay->rules[i].port, LONG_SECONDS);
+}
+
 static void on_control(struct relay *relay, struct source *source, uint32_t events _unused_) {
         struct relay_event event = {.kind = RELAY_LISTENED};
+        _cleanup_(closep) int fd = -1;
         struct relay_order order;
-        ssize_t n = recv(source->fd, &order, sizeof(order), MSG_DONTWAIT);
+        ssize_t n = message_receive(source->fd, &order, sizeof(order), &fd, 1, MSG_DONTWAIT);
 
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n != sizeof(order)) { /* the box is gone, or the warden: what was refused last is still reported */
                 if (relay->listeners[GATE_LOG].fd >= 0)
                         relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
                 _exit(0);
+        }
+        if (order.kind == RELAY_NAMES) {
+                if (fd >= 0)
+                        take_names(relay, &order, fd);
+                return;
         }
         event.port = order.port;
         event.error.errnum = -publish_open(relay, order.port, order.port, &event.host_port);
@@ -73,6 +101,7 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
                 if (r < 0)
                         return r;
         }
+        relay->n_own_rules = relay->n_rules;
         for (char **p = relay->config.host_ports; p && *p; p++)
                 if (streq(*p, "*"))
                         relay->all_host_ports = true;
@@ -88,7 +117,7 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
  * unless they are special. */
 static void add_rules_from_hosts(struct relay *relay) {
         const struct resolver *resolver = &relay->resolver;
-        size_t n = relay->n_rules;
+        const size_t n = relay->n_own_rules;
 
         for (size_t i = 0; i < resolver->n_hosts; i++)
                 for (size_t k = 0; k < n && relay->n_rules < n + MAX_FROM_HOSTS; k++) {

@@ -16,6 +16,7 @@ enum relay_event_kind {
         RELAY_REFUSED,   /* a name, or an address and port */
         RELAY_OPENED,    /* only with .log */
         RELAY_CLOSED,    /* only with .log; .sent and .received are bytes */
+        RELAY_UNREACHED, /* allowed, but the other side did not accept; .error.errnum */
         RELAY_PUBLISHED, /* .host_port leads to .port */
         RELAY_LISTENED,  /* the answer to RELAY_LISTEN; .error.errnum is 0 or an errno */
 };
@@ -33,9 +34,16 @@ struct relay_event {
 };
 
 /* What the warden sends. */
-enum relay_order_kind { RELAY_LISTEN /* publish .port under its own number */ };
+enum relay_order_kind {
+        RELAY_LISTEN, /* publish .port under its own number */
+        RELAY_NAMES,  /* the host's resolver set-up changed; with a memfd that holds resolv.conf, then hosts */
+};
 
 struct relay_order {
         enum relay_order_kind kind;
         uint16_t port;
+        uint32_t resolv_len, hosts_len; /* each without its NUL, which follows */
 };
+
+#define RESOLV_CONF_MOST 65536
+#define HOSTS_MOST (1 << 20)

@@ -56,8 +56,8 @@ struct relay {
         struct source control, listeners[GATE_SOCKETS];
         struct relay_config config;
         struct net_rule *rules;
-        const char **rule_texts; /* as they were given */
-        size_t n_rules;
+        const char **rule_texts;     /* as they were given */
+        size_t n_rules, n_own_rules; /* own: a person's; the others are addresses of /etc/hosts */
         uint16_t host_ports[256];
         size_t n_host_ports;
         bool all_host_ports;
@@ -91,6 +91,8 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
+/* The box's connection was accepted before the other side refused, and is reset now. */
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, const char *name, int errnum);
 void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
                   const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received);
 void relay_on_log(struct relay *relay, struct source *source, uint32_t events);
@@ -112,6 +114,7 @@ void datagram_sweep(struct relay *relay, uint64_t now);
 
 /* ---- names (resolver.c) ---- */
 void resolver_read_files(struct resolver *resolver);
+void resolver_take_texts(struct resolver *resolver, char *resolv_conf, char *hosts); /* the texts are changed */
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port);
 void resolver_on_stream(struct relay *relay, int fd); /* takes fd */

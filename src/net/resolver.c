@@ -49,32 +49,29 @@ struct lookup {
 
 /* ---- the host's set-up ---- */
 
-static void read_servers(struct resolver *r) {
-        _cleanup_(freep) char *text = NULL;
-        char *next, *save;
+static void take_servers(struct resolver *r, char *text) {
+        char *next = text, *save;
 
-        if (read_whole_file(AT_FDCWD, "/etc/resolv.conf", 65536, &text, NULL) < 0)
-                return;
-        next = text;
+        r->n_servers = 0;
         for (char *line; (line = strsep(&next, "\n"));) {
-                char *word = strtok_r(line, " \t", &save);
+                char *word = strtok_r(line, " \t\r", &save);
 
                 if (!word || !streq(word, "nameserver") || r->n_servers == ARRAY_SIZE(r->servers))
                         continue;
-                word = strtok_r(NULL, " \t", &save);
+                word = strtok_r(NULL, " \t\r", &save);
                 if (word && address_parse(word, &r->servers[r->n_servers]) >= 0)
                         r->n_servers++;
         }
+        if (r->n_servers == 0) /* as the C library does */
+                r->servers[r->n_servers++] = (struct address){AF_INET, {127, 0, 0, 1}};
 }
 
-static void read_hosts(struct resolver *r) {
-        _cleanup_(freep) char *text = NULL;
-        char *next, *save;
+static void take_hosts(struct resolver *r, char *text) {
+        char *next = text, *save;
 
-        if (read_whole_file(AT_FDCWD, "/etc/hosts", 1 << 20, &text, NULL) < 0)
-                return;
-        r->hosts = calloc(MAX_HOSTS, sizeof(*r->hosts));
-        next = text;
+        r->n_hosts = 0;
+        if (!r->hosts)
+                r->hosts = calloc(MAX_HOSTS, sizeof(*r->hosts));
         for (char *line; r->hosts && (line = strsep(&next, "\n"));) {
                 struct address a;
                 char *word;
@@ -89,11 +86,18 @@ static void read_hosts(struct resolver *r) {
         }
 }
 
+void resolver_take_texts(struct resolver *resolver, char *resolv_conf, char *hosts) {
+        take_servers(resolver, resolv_conf);
+        take_hosts(resolver, hosts);
+}
+
 void resolver_read_files(struct resolver *resolver) {
-        read_servers(resolver);
-        if (resolver->n_servers == 0) /* as the C library does */
-                resolver->servers[resolver->n_servers++] = (struct address){AF_INET, {127, 0, 0, 1}};
-        read_hosts(resolver);
+        _cleanup_(freep) char *resolv_conf = NULL, *hosts = NULL;
+        char none[] = "", nothing[] = "";
+
+        (void) read_whole_file(AT_FDCWD, "/etc/resolv.conf", RESOLV_CONF_MOST, &resolv_conf, NULL);
+        (void) read_whole_file(AT_FDCWD, "/etc/hosts", HOSTS_MOST, &hosts, NULL);
+        resolver_take_texts(resolver, resolv_conf ? resolv_conf : none, hosts ? hosts : nothing);
 }
 
 /* ---- answering ---- */

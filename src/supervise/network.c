@@ -46,6 +46,18 @@ static void report_denial(struct run *run, const struct relay_event *e) {
         report(run, &event);
 }
 
+/* A program that was connected and then reset does not see why. */
+static void report_unreached(struct run *run, const struct relay_event *e) {
+        const char *host = e->name[0] ? e->name : e->address;
+        char target[sizeof(e->name) + 16], text[sizeof(target) + 128];
+        const struct hutch_event event = event_notice(NOTICE_HOST_UNREACHED, target, NULL, text);
+
+        snprintf(target, sizeof(target), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, e->port);
+        snprintf(text, sizeof(text), "a connection to %s was accepted and then reset, because the host did not: %s",
+                 target, errno_text(e->error.errnum));
+        report(run, &event);
+}
+
 static void report_published(struct run *run, const struct relay_event *e) {
         char port[16], address[32];
         const struct hutch_event event = {.kind = HUTCH_EVENT_PUBLISHED,
@@ -75,13 +87,15 @@ static json_t *text_or_null(const char *text) {
 
 /* One line of --net-log. The kernel appends it whole. */
 static void write_log(int fd, const struct relay_event *e) {
-        static const char *const kinds[] = {
-                [RELAY_REFUSED] = "refused", [RELAY_OPENED] = "opened", [RELAY_CLOSED] = "closed"};
+        static const char *const kinds[] = {[RELAY_REFUSED] = "refused",
+                                            [RELAY_OPENED] = "opened",
+                                            [RELAY_CLOSED] = "closed",
+                                            [RELAY_UNREACHED] = "failed"};
         _cleanup_(freep) char *line = NULL;
         struct timespec now;
         json_t *object;
 
-        if (fd < 0 || (e->kind != RELAY_REFUSED && e->kind != RELAY_OPENED && e->kind != RELAY_CLOSED))
+        if (fd < 0 || e->kind >= ARRAY_SIZE(kinds) || !kinds[e->kind])
                 return;
         clock_gettime(CLOCK_REALTIME, &now);
         object = json_pack("{s:f, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "time",
@@ -92,6 +106,8 @@ static void write_log(int fd, const struct relay_event *e) {
                 json_object_set_new(object, "sent", json_integer((json_int_t) e->sent));
                 json_object_set_new(object, "received", json_integer((json_int_t) e->received));
         }
+        if (object && e->kind == RELAY_UNREACHED)
+                json_object_set_new(object, "error", json_string(errno_text(e->error.errnum)));
         line = object ? json_dumps(object, JSON_COMPACT) : NULL;
         json_decref(object);
         if (line)
@@ -112,6 +128,8 @@ static bool take_event(struct run *run, int flags) {
         switch (e.kind) {
         case RELAY_READY:
                 l->ready = true;
+                if (run->in.plan->network.outbound)
+                        names_watch(run);
                 run_order(run, ORDER_GO, 0, NULL, 0);
                 break;
         case RELAY_FAILED:
@@ -122,6 +140,9 @@ static bool take_event(struct run *run, int flags) {
                 break;
         case RELAY_REFUSED:
                 report_denial(run, &e);
+                break;
+        case RELAY_UNREACHED:
+                report_unreached(run, &e);
                 break;
         case RELAY_PUBLISHED:
                 report_published(run, &e);
@@ -240,6 +261,7 @@ void relay_stop(struct run *run) {
                 return;
         watch_remove(&l->watch);
         publish_done(l);
+        names_done(run);
         shutdown(l->control, SHUT_WR);
         p = (struct pollfd){.fd = l->control, .events = POLLIN};
         while (poll(&p, 1, LAST_WORDS_MS) > 0 && take_event(run, MSG_DONTWAIT))

@@ -13,7 +13,11 @@ struct relay_link {
         struct listener *listeners;
         struct pending *pending;
         uint8_t published[8192]; /* a bit for each port */
+        struct names *names;     /* the watch over the host's resolver set-up */
 };
+
+void names_watch(struct run *run);
+void names_done(struct run *run);
 
 void publish_watch(struct run *run, int fd); /* takes the descriptor of a filter's notifications */
 bool publish_answered(struct run *run, uint16_t port, int errnum);
