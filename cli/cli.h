@@ -101,6 +101,10 @@ void cli_show_denials(const hutch_result *result); /* after a run that failed, a
 
 int cli_open_stdin(const struct invocation *in, const char *file); /* -1 after a message */
 
+/* Whether the word is no command but a file of the current directory, which `hutch run` runs as `hutch exec` does. */
+bool cli_is_script(const struct invocation *in, const char *word);
+int cli_run_script(const struct invocation *in); /* the invocation's command, by the verb's own preset */
+
 /* Why a command was not found, where that can be guessed; false: nothing was printed. */
 bool cli_hint_not_found(const struct invocation *in, const char *command);
 

@@ -85,9 +85,18 @@ static void report_changes(const hutch_result *result) {
                      n, n == 1 ? "" : "s", result->box_id);
 }
 
+/* The findings of a scan that preceded the run: those of one severity. Warnings are for a terminal. */
+static void report_findings(const hutch_result *result, hutch_severity severity) {
+        for (const hutch_event *const *f = result->findings; f && *f; f++)
+                if ((*f)->severity == severity && (severity == HUTCH_CRITICAL || isatty(STDERR_FILENO)))
+                        cli_complain("%s:%u:%u: %s: %s: %s", (*f)->subject, (*f)->line, (*f)->column,
+                                     severity == HUTCH_CRITICAL ? "critical" : "warn", (*f)->code, (*f)->text);
+}
+
 static void report(const struct invocation *in, const struct run_options *o, const char *const *argv,
                    const hutch_result *result) {
         if (result->error.code != HUTCH_OK) {
+                report_findings(result, HUTCH_CRITICAL);
                 if (result->exit_code != EXIT_NOT_FOUND || !argv || !cli_hint_not_found(in, argv[0]))
                         cli_complain("%s", result->error.message);
         } else if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
@@ -102,6 +111,7 @@ static void report(const struct invocation *in, const struct run_options *o, con
                                      (unsigned long long) result->output_dropped[i], i == 1 ? "stdout" : "stderr");
         cli_show_events(result->notices);
         cli_show_denials(result);
+        report_findings(result, HUTCH_WARNING);
         if (result->box_id && result->error.code == HUTCH_OK)
                 report_changes(result);
 }
@@ -115,7 +125,37 @@ static int finish(const struct run_options *o, const hutch_result *result, struc
         return destination_write(to, result);
 }
 
-static int run_in(const struct invocation *in, hutch_box *box, hutch_request *request, struct destination *to) {
+/* In a box of its own; `data` is a struct in_box. */
+struct in_box {
+        const struct invocation *in;
+        hutch_box_options options;
+        hutch_box *box;
+};
+
+static int run_in_box(void *data, const hutch_request *request, hutch_result **ret, hutch_error *err) {
+        struct in_box *b = data;
+
+        if (hutch_context_new(HUTCH_WARDEN_SELF, &b->options.context, err) < 0 ||
+            hutch_box_open(b->in->policy, &b->options, &b->box, err) < 0)
+                return -1;
+        return hutch_box_run(b->box, request, ret, err);
+}
+
+/* No box, but a result all the same. */
+static void refuse(const struct run_options *o, const hutch_error *err, struct destination *to) {
+        const hutch_result result = {.struct_size = sizeof(result),
+                                     .exit_code = EXIT_HUTCH,
+                                     .output = {NULL, "", ""},
+                                     .backend = "",
+                                     .error = *err};
+        struct lines lines = {0};
+
+        cli_complain("%s", err->message);
+        finish(o, &result, &lines, to);
+}
+
+static int run_by(const struct invocation *in, cli_runner *runner, void *data, hutch_request *request,
+                  struct destination *to) {
         const struct run_options *o = in->options;
         struct lines lines = {0};
         hutch_result *result = NULL;
@@ -127,9 +167,9 @@ static int run_in(const struct invocation *in, hutch_box *box, hutch_request *re
                 request->on_event = lines_on_event;
                 request->user = &lines;
         }
-        hutch_box_run(box, request, &result, &err);
+        runner(data, request, &result, &err);
         if (!result) {
-                cli_complain("%s", err.message);
+                refuse(o, &err, to);
                 return EXIT_HUTCH;
         }
         status = result->exit_code;
@@ -144,19 +184,6 @@ static int run_in(const struct invocation *in, hutch_box *box, hutch_request *re
                 status = EXIT_HUTCH;
         hutch_result_free(result);
         return status;
-}
-
-/* No box, but a result all the same. */
-static void refuse(const struct run_options *o, const hutch_error *err, struct destination *to) {
-        const hutch_result result = {.struct_size = sizeof(result),
-                                     .exit_code = EXIT_HUTCH,
-                                     .output = {NULL, "", ""},
-                                     .backend = "",
-                                     .error = *err};
-        struct lines lines = {0};
-
-        cli_complain("%s", err->message);
-        finish(o, &result, &lines, to);
 }
 
 static void choose_streams(const struct run_options *o, hutch_request *request) {
@@ -185,17 +212,14 @@ static void die_with_parent(void) {
                 raise(SIGTERM);
 }
 
-int cli_run_command(const struct invocation *in, const char *const *argv) {
+int cli_run_with(const struct invocation *in, const char *const *argv, cli_runner *runner, void *data) {
         const struct run_options *o = in->options;
         hutch_request request = {.struct_size = sizeof(request),
                                  .argv = argv,
                                  .command = argv ? NULL : o->text,
                                  .streams = {0, HUTCH_STREAM_FD, HUTCH_STREAM_FD},
                                  .fds = {0, STDOUT_FILENO, STDERR_FILENO}};
-        hutch_box_options options = {.struct_size = sizeof(options), .keep_changes = true, .id = o->box};
         struct destination to = DESTINATION_NONE;
-        hutch_error err = {0};
-        hutch_box *box = NULL;
         int status = EXIT_HUTCH;
 
         if (check_options(o) < 0)
@@ -207,14 +231,19 @@ int cli_run_command(const struct invocation *in, const char *const *argv) {
                 return EXIT_HUTCH;
         if (in->error.code != HUTCH_OK)
                 refuse(o, &in->error, &to);
-        else if (hutch_context_new(HUTCH_WARDEN_SELF, &options.context, &err) < 0 ||
-                 hutch_box_open(in->policy, &options, &box, &err) < 0)
-                refuse(o, &err, &to);
         else
-                status = run_in(in, box, &request, &to);
-        hutch_box_close(box);
-        hutch_context_free(options.context);
+                status = run_by(in, runner, data, &request, &to);
         destination_close(&to);
+        return status;
+}
+
+int cli_run_command(const struct invocation *in, const char *const *argv) {
+        const struct run_options *o = in->options;
+        struct in_box b = {.in = in, .options = {.struct_size = sizeof(b.options), .keep_changes = true, .id = o->box}};
+        int status = cli_run_with(in, argv, run_in_box, &b);
+
+        hutch_box_close(b.box);
+        hutch_context_free(b.options.context);
         return status;
 }
 
@@ -274,7 +303,7 @@ static int run(const struct invocation *in) {
                 cli_complain("no command to run: hutch run %s", in->verb->synopsis);
                 return EXIT_HUTCH;
         }
-        return cli_run_command(in, in->command);
+        return in->command && cli_is_script(in, in->command[0]) ? cli_run_script(in) : cli_run_command(in, in->command);
 }
 
 const struct verb verb_run = {

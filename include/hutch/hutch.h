@@ -84,6 +84,7 @@ typedef struct hutch_event {
         /* Of denials, where they are known; else NULL and 0. */
         const char *name, *address, *program;
         unsigned port;
+        uint32_t line, column; /* of findings, from 1: code is the rule, subject the file, text the reason */
 } hutch_event;
 
 HUTCH_EXPORT const char *hutch_severity_name(hutch_severity severity);
@@ -98,6 +99,7 @@ typedef enum hutch_preset {
         HUTCH_PRESET_API,     /* no workspace, as user; what hutch_policy_new() starts from */
         HUTCH_PRESET_RUN,     /* workspace read-write, as host */
         HUTCH_PRESET_SESSION, /* workspace copy-on-write, as user */
+        HUTCH_PRESET_EXEC,    /* scripts: workspace read-only, 60 s, 256 MiB, half a core, 1 MiB of output, as host */
 } hutch_preset;
 
 typedef enum hutch_access {
@@ -166,6 +168,19 @@ HUTCH_EXPORT int hutch_policy_set_isolation(hutch_policy *policy, const char *ba
 /* Sets a variable in the box, or with value NULL passes the caller's on. */
 HUTCH_EXPORT int hutch_policy_set_env(hutch_policy *policy, const char *name, const char *value, hutch_error *err);
 
+/* Lets the box execute a program, by its name, its absolute path, a directory (with a "/" at the end) or "default" for
+ * a list of common ones, and from then on no other that is not allowed as well. */
+HUTCH_EXPORT int hutch_policy_allow_command(hutch_policy *policy, const char *command, hutch_error *err);
+
+/* Whether the policy's lists allow a program; whether a variable of the caller would be passed into the box. */
+HUTCH_EXPORT bool hutch_policy_command_allowed(const hutch_policy *policy, const char *command);
+HUTCH_EXPORT bool hutch_policy_env_allowed(const hutch_policy *policy, const char *name);
+
+/* Those of a list of NAME=VALUE (NULL-terminated) that would be passed, as a new list; freed with hutch_free(), the
+ * strings stay the caller's. */
+HUTCH_EXPORT int hutch_policy_filter_env(const hutch_policy *policy, const char *const *env, const char ***ret,
+                                         hutch_error *err);
+
 /* Sets what an option of the command line sets: hutch_policy_set_option(p, "memory", "256M", &err). Options without a
  * value take NULL. Unknown names are an error that suggests the nearest. */
 HUTCH_EXPORT int hutch_policy_set_option(hutch_policy *policy, const char *name, const char *value, hutch_error *err);
@@ -183,6 +198,7 @@ enum {
         HUTCH_OPTION_BOX = 1 << 0,         /* everything that makes a box */
         HUTCH_OPTION_SESSION_RUN = 1 << 1, /* a run in a session */
         HUTCH_OPTION_REVIEW = 1 << 2,      /* reviewing the boxes of a workspace */
+        HUTCH_OPTION_EXEC = 1 << 3,        /* scripts: hutch_exec() */
 };
 
 HUTCH_EXPORT bool hutch_option_get(size_t index, hutch_option_info *ret, size_t size);
@@ -367,6 +383,8 @@ typedef struct hutch_result {
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
+        const struct hutch_output_file *output_files; /* of hutch_exec(): what the script left in its directory */
+        size_t n_output_files;
 } hutch_result;
 
 /* Runs one command and waits for its end. The command's own failure is a result, not an error: the return value is 0
@@ -679,6 +697,48 @@ HUTCH_EXPORT void hutch_wrapped_free(hutch_wrapped *wrapped);
  * the command with hutch_argv_free(). */
 HUTCH_EXPORT int hutch_request_open(const char *file, hutch_policy **ret_policy, char ***ret_argv, hutch_error *err);
 HUTCH_EXPORT void hutch_argv_free(char **argv);
+/* ---- running scripts ---- */
+
+typedef struct hutch_output_file {
+        const char *path; /* beneath the script's directory */
+        uint64_t size;
+} hutch_output_file;
+
+/* A script to run. What it says of streams, callbacks and limits is that of an ordinary request. */
+typedef struct hutch_exec_request {
+        size_t struct_size;
+        const char *script; /* a file of the host; "{baseDir}" in it and in the arguments is the skill's directory */
+        const char *const *args; /* NULL-terminated; NULL: none */
+        const char *runtime;     /* python, node, shell or binary; NULL: by extension, else by the first line */
+        const void *stdin_data;
+        size_t stdin_len;
+        const char *const *env;   /* as in hutch_request */
+        const char *cwd;          /* as the box sees it; NULL: the workspace */
+        uint64_t timeout_ms;      /* 0: as the policy says */
+        const char *skill_dir;    /* attached read-only; NULL: none */
+        const char *isolation;    /* a backend; NULL: as the policy says */
+        const char *origin;       /* builtin, community, untrusted: picks the isolation; NULL: as the policy says */
+        const char *collect;      /* a new or empty directory that the output files are copied to; NULL: none */
+        const hutch_request *run; /* streams, fds, callbacks and user of the run; NULL: captured */
+        hutch_context *context;   /* NULL: one of its own */
+} hutch_exec_request;
+
+/* Scans a script and runs it in a box of its own, with a private writable directory as TMPDIR and HOME that is gone
+ * afterwards. policy NULL: the defaults of HUTCH_PRESET_EXEC. A script that is refused is never started; then, too,
+ * *ret holds a result with the findings. */
+HUTCH_EXPORT int hutch_exec(const hutch_policy *policy, const hutch_exec_request *request, hutch_result **ret,
+                            hutch_error *err);
+
+typedef struct hutch_problem {
+        char part[16]; /* script, runtime, skill, environment, isolation, limits, commands, scan, plan */
+        hutch_code code;
+        hutch_severity severity; /* HUTCH_CRITICAL: hutch_exec() would refuse it */
+        char message[512];
+} hutch_problem;
+
+/* Everything that is wrong with a request, at once; runs nothing. *ret is an array, freed with hutch_free(). */
+HUTCH_EXPORT int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem **ret,
+                                  size_t *ret_n, hutch_error *err);
 
 /* ---- looking without running ---- */
 

@@ -4,7 +4,9 @@
 
 #include "../base/parse.h"
 #include "../base/text.h"
+#include "../policy/commands.h"
 #include "../policy/options.h"
+#include "../policy/variables.h"
 #include "api.h"
 
 const char *hutch_version(void) {
@@ -121,6 +123,51 @@ int hutch_policy_set_option(hutch_policy *policy, const char *name, const char *
         if (!name)
                 return api_null(err, __func__, "name");
         return policy_set_option(policy, name, value, err);
+}
+
+int hutch_policy_allow_command(hutch_policy *policy, const char *command, hutch_error *err) {
+        if (!policy)
+                return api_null(err, __func__, "policy");
+        if (!command)
+                return api_null(err, __func__, "command");
+        return policy_set(policy, KEY_COMMANDS_ALLOW, command, "api", err);
+}
+
+bool hutch_policy_command_allowed(const hutch_policy *policy, const char *command) {
+        return policy && command && command[0] && policy_allows_command(policy, command, NULL);
+}
+
+bool hutch_policy_env_allowed(const hutch_policy *policy, const char *name) {
+        return policy && name && policy_passes_variable(policy, name);
+}
+
+int hutch_policy_filter_env(const hutch_policy *policy, const char *const *env, const char ***ret, hutch_error *err) {
+        size_t n = 0, kept = 0;
+        const char **list;
+
+        if (!policy)
+                return api_null(err, __func__, "policy");
+        if (!env)
+                return api_null(err, __func__, "env");
+        if (!ret)
+                return api_null(err, __func__, "ret");
+        while (env[n])
+                n++;
+        list = calloc(n + 1, sizeof(*list));
+        if (!list)
+                return error_oom(err);
+        for (size_t i = 0; i < n; i++) {
+                _cleanup_(freep) char *name = strndup(env[i], strcspn(env[i], "="));
+
+                if (!name) {
+                        free(list);
+                        return error_oom(err);
+                }
+                if (policy_passes_variable(policy, name))
+                        list[kept++] = env[i];
+        }
+        *ret = list;
+        return 0;
 }
 
 bool hutch_option_get(size_t index, hutch_option_info *ret, size_t size) {

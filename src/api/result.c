@@ -18,6 +18,7 @@ struct result {
         char *backend, *box_id;
         char *output[3];
         struct tracked tracked;
+        struct output_files files;
 };
 
 /* Waiting is worth a notice when a limit that was asked for made the run clearly longer. */
@@ -136,12 +137,32 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
         return 0;
 }
 
+void output_files_done(struct output_files *files) {
+        for (size_t i = 0; i < files->n; i++)
+                free((char *) files->v[i].path);
+        free(files->v);
+        *files = (struct output_files){0};
+}
+
+int result_add(struct hutch_result *result, const struct events *events, struct output_files *files) {
+        struct result *r = (struct result *) result;
+
+        r->files = take_struct(*files);
+        r->public.output_files = r->files.v;
+        r->public.n_output_files = r->files.n;
+        if (events_add_all(&r->events, events) < 0)
+                return -ENOMEM;
+        free(take_ptr(r->lists));
+        return sort_events(r);
+}
+
 void hutch_result_free(hutch_result *result) {
         struct result *r = (struct result *) result;
 
         if (!r)
                 return;
         events_done(&r->events);
+        output_files_done(&r->files);
         free(r->lists);
         strv_free(r->tracked.created);
         strv_free(r->tracked.modified);
@@ -183,6 +204,15 @@ static json_t *changes_json(const struct hutch_result *r) {
                 return json_null();
         return json_pack("{s:o, s:o, s:o}", "created", paths_json(r->created), "modified", paths_json(r->modified),
                          "deleted", paths_json(r->deleted));
+}
+
+static json_t *files_json(const struct hutch_result *r) {
+        json_t *a = json_array();
+
+        for (size_t i = 0; i < r->n_output_files; i++)
+                json_array_append_new(a, json_pack("{s:o, s:I}", "path", json_text(r->output_files[i].path), "size",
+                                                   (json_int_t) r->output_files[i].size));
+        return a;
 }
 
 static json_t *enforced_json(const struct hutch_result *r) {
@@ -276,7 +306,7 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
         json_t *out = stream_json(r, HUTCH_STDOUT, &out_encoding), *error = stream_json(r, HUTCH_STDERR, &err_encoding);
         json_t *root;
 
-        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:[], s:o, "
+        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:o, s:o, "
                          "s:o, s:o, s:s, s:o, "
                          "s:o, s:o}",
                          "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
@@ -285,9 +315,9 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
                          (json_int_t) r->output_dropped[2], "duration_ms", rounded(r->duration_ms), "cpu_ms",
                          rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
                          r->killed, "kill_reason", r->killed ? hutch_kill_reason_name(r->kill_reason) : NULL, "changes",
-                         changes_json(r), "output_files", "published", json_events(r->published), "findings",
-                         json_events(r->findings), "denials", json_events(r->denials), "backend", r->backend,
-                         "enforced", enforced_json(r), "notices", json_events(r->notices), "error",
+                         changes_json(r), "output_files", files_json(r), "published", json_events(r->published),
+                         "findings", json_events(r->findings), "denials", json_events(r->denials), "backend",
+                         r->backend, "enforced", enforced_json(r), "notices", json_events(r->notices), "error",
                          error_json(&r->error));
         if (root && r->box_id) /* only where there is one to name */
                 json_object_set_new(root, "box", json_string(r->box_id));

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "api.h"
 #include "check.h"
 #include "../base/error.h"
 #include "../base/io.h"
@@ -32,6 +33,7 @@ struct scanning {
         struct hutch_findings *out;
         int socket;
         pid_t pid;
+        const char *extra; /* rules that hutch itself makes for this scan; NULL: none */
         struct hutch_error *err;
 };
 
@@ -206,6 +208,11 @@ static int begin(struct scanning *s, const hutch_scan_options *options) {
                 if (r < 0)
                         return r;
         }
+        if (s->extra) {
+                r = send_rules(s, "commands", s->extra, strlen(s->extra));
+                if (r < 0)
+                        return r;
+        }
         return send_rules(s, "", "", 0);
 }
 
@@ -259,12 +266,17 @@ static int language_number(const char *name, uint32_t *ret, struct hutch_error *
 
 int hutch_scan(const char *text, size_t len, const char *language, const hutch_scan_options *options,
                hutch_findings **ret, hutch_error *err) {
-        _cleanup_(scanning_done) struct scanning s = {.socket = -1, .err = err};
+        if (!text || !ret)
+                return api_null(err, __func__, !text ? "text" : "ret");
+        return scan_with_rules(text, len, language, options, NULL, ret, err);
+}
+
+int scan_with_rules(const char *text, size_t len, const char *language, const hutch_scan_options *options,
+                    const char *rules, hutch_findings **ret, hutch_error *err) {
+        _cleanup_(scanning_done) struct scanning s = {.socket = -1, .extra = rules, .err = err};
         uint32_t number;
         int r;
 
-        if (!text || !ret)
-                return api_null(err, __func__, !text ? "text" : "ret");
         r = language_number(language, &number, err);
 
         if (r < 0)

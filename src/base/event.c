@@ -50,7 +50,8 @@ static bool same_text(const char *a, const char *b) {
 
 static bool same_event(const struct hutch_event *a, const struct hutch_event *b) {
         return a->kind == b->kind && streq(a->code, b->code) && same_text(a->subject, b->subject) &&
-               same_text(a->text, b->text) && same_text(a->address, b->address);
+               a->line == b->line && a->column == b->column && same_text(a->text, b->text) &&
+               same_text(a->address, b->address);
 }
 
 static int copy_text(const char *text, const char **ret) {
@@ -66,6 +67,8 @@ static int event_copy(const struct hutch_event *event, struct hutch_event **ret)
         copy->kind = event->kind;
         copy->severity = event->severity;
         copy->port = event->port;
+        copy->line = event->line;
+        copy->column = event->column;
         if (copy_text(event->code, &copy->code) < 0 || copy_text(event->subject, &copy->subject) < 0 ||
             copy_text(event->text, &copy->text) < 0 || copy_text(event->fix, &copy->fix) < 0 ||
             copy_text(event->name, &copy->name) < 0 || copy_text(event->address, &copy->address) < 0 ||
@@ -147,6 +150,8 @@ void event_put(struct buf *b, const struct hutch_event *event) {
         wire_put_str(b, event->address);
         wire_put_str(b, event->program);
         wire_put_u32(b, event->port);
+        wire_put_u32(b, event->line);
+        wire_put_u32(b, event->column);
 }
 
 int event_get(struct wire_reader *r, struct hutch_event **ret) {
@@ -165,6 +170,8 @@ int event_get(struct wire_reader *r, struct hutch_event **ret) {
         event->address = wire_get_str(r);
         event->program = wire_get_str(r);
         event->port = wire_get_u32(r);
+        event->line = wire_get_u32(r);
+        event->column = wire_get_u32(r);
         if (r->failed || kind > HUTCH_EVENT_PUBLISHED || severity > HUTCH_CRITICAL || !event->code || !event->text)
                 return -EBADMSG;
         event->kind = (hutch_event_kind) kind;
@@ -180,7 +187,7 @@ void events_put(struct buf *b, const struct events *events) {
 }
 
 int events_get(struct wire_reader *r, struct events *ret) {
-        uint32_t n = wire_get_count(r, 10 * sizeof(uint32_t));
+        uint32_t n = wire_get_count(r, 12 * sizeof(uint32_t));
 
         for (uint32_t i = 0; i < n; i++) {
                 struct hutch_event *event;

@@ -34,6 +34,11 @@ json_t *json_event(const struct hutch_event *e) {
                                  "fix", json_text(e->fix), "program", json_text(e->program));
         case HUTCH_EVENT_PUBLISHED:
                 return json_pack("{s:o, s:o}", "port", json_text(e->subject), "address", json_text(e->text));
+        case HUTCH_EVENT_FINDING:
+                return json_pack("{s:s, s:s, s:o, s:i, s:i, s:o, s:o}", "rule", e->code, "severity",
+                                 e->severity == HUTCH_WARNING ? "warn" : hutch_severity_name(e->severity), "file",
+                                 json_text(e->subject), "line", (int) e->line, "column", (int) e->column, "reason",
+                                 json_text(e->text), "fix", json_text(e->fix));
         default:
                 return json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", e->code, "severity",
                                  hutch_severity_name(e->severity), "subject", json_text(e->subject), "text",

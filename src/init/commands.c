@@ -261,8 +261,9 @@ static void mark(struct commands *c) {
 
                 p->denied = is_listed(plan->commands_deny, p->path, p->link) ||
                             (!p->link && is_multi_call(p->path) && has_applet(p->path, plan->commands_deny));
-                p->allowed =
-                        strv_length(plan->commands_allow) == 0 || is_listed(plan->commands_allow, p->path, p->link);
+                p->allowed = strv_length(plan->commands_allow) == 0 ||
+                             is_listed(plan->commands_allow, p->path, p->link) ||
+                             is_listed(plan->commands_named, p->path, p->link);
         }
 }
 
@@ -420,8 +421,8 @@ static int allow_loaders(const struct commands *c, struct hutch_error *err) {
 }
 
 /* Programs that the policy names by their paths, in places that are not searched. */
-static int allow_named(const struct commands *c, struct hutch_error *err) {
-        for (char **entry = c->in->plan->commands_allow; entry && *entry; entry++) {
+static int allow_named(const struct commands *c, char *const *entry, struct hutch_error *err) {
+        for (; entry && *entry; entry++) {
                 struct stat st;
                 int r;
 
@@ -481,5 +482,7 @@ int init_allow_commands(const struct init_input *in, int ruleset, uint64_t handl
                 r = allow_programs(&c, err);
         if (r >= 0)
                 r = allow_loaders(&c, err);
-        return r < 0 ? r : allow_named(&c, err);
+        if (r >= 0)
+                r = allow_named(&c, in->plan->commands_allow, err);
+        return r < 0 ? r : allow_named(&c, in->plan->commands_named, err);
 }

@@ -14,14 +14,18 @@
 static const char no_mounts[] = "without a mount namespace the dynamic loader runs what the box itself brings along";
 
 /* A person's directory stays executable where the policy names a program in it, or the box looks for commands there. */
+static bool names_one_in(char *const *entries, const char *dest) {
+        for (; entries && *entries; entries++)
+                if ((*entries)[0] == '/' && path_is_beneath(*entries, dest))
+                        return true;
+        return false;
+}
+
 static bool holds_programs(const struct plan *plan, const char *dest) {
         for (char **dir = plan->search; dir && *dir; dir++)
                 if (path_is_beneath(*dir, dest))
                         return true;
-        for (char **entry = plan->commands_allow; entry && *entry; entry++)
-                if ((*entry)[0] == '/' && path_is_beneath(*entry, dest))
-                        return true;
-        return false;
+        return names_one_in(plan->commands_allow, dest) || names_one_in(plan->commands_named, dest);
 }
 
 static void forbid_execution(struct plan *plan) {
@@ -51,6 +55,11 @@ static int check_writable(const struct plan *plan, struct hutch_error *err) {
         return 0;
 }
 
+/* The shell of a text or a session and the interpreter of a script come with these. */
+static bool chosen_by_hutch(const struct plan_input *in) {
+        return in->request->command || in->session || policy_flag(in->policy, KEY_SCRIPT);
+}
+
 static int check_command_itself(const struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         const char *rule, *name = plan->argv[0];
 
@@ -59,8 +68,7 @@ static int check_command_itself(const struct plan *plan, const struct plan_input
         if (rule)
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EACCES, "command '%s' is denied by commands.deny: %s",
                                  name, rule);
-        /* The shell that hutch itself chose for a text or a session comes with it. */
-        if (in->request->command || in->session)
+        if (chosen_by_hutch(in))
                 return 0;
         return error_set(err, HUTCH_E_POLICY_REFUSED, EACCES,
                          "command '%s' is not among those that commands.allow lists: add --allow-command %s", name,
@@ -92,8 +100,7 @@ int plan_add_commands(struct plan *plan, const struct plan_input *in, struct hut
                 r = check_writable(plan, err);
         if (r < 0)
                 return r;
-        if (plan->commands_allow && (in->request->command || in->session) &&
-            strv_push(&plan->commands_allow, plan->argv[0]) < 0)
+        if (chosen_by_hutch(in) && strv_push(&plan->commands_named, plan->argv[0]) < 0)
                 return error_oom(err);
         forbid_execution(plan);
         if (plan->traits & TRAIT_OWN_ROOT)

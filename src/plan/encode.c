@@ -50,6 +50,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
         events_put(b, &p->events);
         wire_put_strv(b, p->commands_allow);
         wire_put_strv(b, p->commands_deny);
+        wire_put_strv(b, p->commands_named);
         wire_put_strv(b, p->env_block);
         relay_config_encode(&p->network, b);
         wire_put_strv(b, p->engine_env);
@@ -173,6 +174,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         events_get(&r, &p->events);
         p->commands_allow = wire_get_strv(&r);
         p->commands_deny = wire_get_strv(&r);
+        p->commands_named = wire_get_strv(&r);
         p->env_block = wire_get_strv(&r);
         relay_config_get(&r, &p->network);
         p->engine_env = wire_get_strv(&r);

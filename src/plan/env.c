@@ -10,23 +10,9 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../policy/variables.h"
 
 static const char standard_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-static const char *const passed[] = {"TERM", "COLORTERM", "NO_COLOR", "LANG", "TZ"};
-
-static const char *const blocked[] = {"NODE_OPTIONS",  "NODE_PATH", "PYTHONHOME", "PYTHONPATH",
-                                      "PYTHONSTARTUP", "RUBYOPT",   "PERL5LIB",   "PERL5OPT",
-                                      "BASH_ENV",      "ENV",       "CDPATH",     "PATH"};
-
-static bool is_blocked(const char *name) {
-        if (startswith(name, "LD_") || startswith(name, "DYLD_"))
-                return true;
-        for (size_t i = 0; i < ARRAY_SIZE(blocked); i++)
-                if (streq(name, blocked[i]))
-                        return true;
-        return false;
-}
 
 static int set(struct plan *plan, const char *name, const char *value, const char *origin) {
         bool known = strv_find_assignment(plan->env, name) != NULL;
@@ -66,7 +52,7 @@ int plan_may_pass(const struct plan *plan, const char *name, struct events *even
 
         if (plan_blocks(plan, name)) /* a block always wins over a pass */
                 return 0;
-        if (!is_blocked(name))
+        if (!variable_runs_code(name))
                 return 1;
         snprintf(fix, sizeof(fix), "--env %s=VALUE", name);
         return events_note(events, NOTICE_VARIABLE_BLOCKED, name, fix,
@@ -208,14 +194,15 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
 
                 r = name ? set(plan, name, *e + strlen(name) + 1, "toolchain") : -ENOMEM;
         }
-        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(passed); i++)
-                r = pass(plan, in->survey, passed[i], "default");
-        for (char **e = in->survey->env; r >= 0 && e && *e; e++)
-                if (startswith(*e, "LC_")) {
-                        _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
+        for (char **e = in->survey->env; r >= 0 && e && *e; e++) {
+                _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
 
-                        r = name ? pass(plan, in->survey, name, "default") : -ENOMEM;
-                }
+                if (!name)
+                        return -ENOMEM;
+                if (policy_passes_by_default(in->policy, name))
+                        r = pass(plan, in->survey, name,
+                                 policy_is_set(in->policy, KEY_ENV_ONLY) ? "env.only" : "default");
+        }
         return r;
 }
 
@@ -297,13 +284,25 @@ static int remove_blocked(struct plan *plan) {
         return 0;
 }
 
+/* A script's box does not get variables that choose which code runs, whoever set them. */
+static bool refuses(const struct plan_input *in, const char *name) {
+        return policy_flag(in->policy, KEY_SCRIPT) && variable_runs_code(name);
+}
+
+static int note_refused(struct plan *plan, const char *name) {
+        return events_note(&plan->events, NOTICE_VARIABLE_BLOCKED, name, NULL,
+                           "%s was not set for the script: it decides which code runs", name);
+}
+
 static int apply_rules(struct plan *plan, const struct plan_input *in) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < in->policy->n_env; i++) {
                 const struct env_rule *rule = &in->policy->env[i];
 
-                if (rule->value)
+                if (rule->value && refuses(in, rule->name))
+                        r = note_refused(plan, rule->name);
+                else if (rule->value)
                         r = set(plan, rule->name, rule->value, rule->origin);
                 else if (strchr(rule->name, '*'))
                         r = pass_matching(plan, in->survey, rule->name, rule->origin);
@@ -315,7 +314,9 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 
                 if (!name)
                         return -ENOMEM;
-                if (strchr(*e, '=') && name[0])
+                if (strchr(*e, '=') && refuses(in, name))
+                        r = note_refused(plan, name);
+                else if (strchr(*e, '=') && name[0])
                         r = set(plan, name, *e + strlen(name) + 1, "request");
                 else if (name[0])
                         r = pass(plan, in->survey, name, "request");

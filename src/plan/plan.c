@@ -32,6 +32,7 @@ void plan_free(struct plan *plan) {
         events_done(&plan->events);
         strv_free(plan->commands_allow);
         strv_free(plan->commands_deny);
+        strv_free(plan->commands_named);
         strv_free(plan->env_block);
         relay_config_done(&plan->network);
         free(plan->cwd);

@@ -99,6 +99,7 @@ struct plan {
         /* Which programs may be executed (src/policy/commands.h); enforced by init/commands.c. */
         bool commands;                          /* not every one */
         char **commands_allow, **commands_deny; /* NULL allow: all that are not denied */
+        char **commands_named;                  /* paths that are allowed beside the list: of what hutch itself starts */
         char **env_block;                       /* of a session: variables that its snapshots leave out */
         struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
         char **engine_env;    /* of the program that builds the walls: the caller's variables that it goes by */

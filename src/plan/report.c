@@ -5,6 +5,11 @@
 
 #include "../base/strv.h"
 
+/* The limits of a preset are comforts that nobody asked for by name. */
+static enum want wanted_limit(const struct hutch_policy *p, enum key key) {
+        return policy_number(p, key) == 0 ? WANT_NOTHING : policy_is_set(p, key) ? WANT_ASKED : WANT_STANDING;
+}
+
 static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
         const struct hutch_policy *p = in->policy;
         bool walls = in->traits != 0;
@@ -31,9 +36,9 @@ static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
                                ? WANT_STANDING
                                : WANT_NOTHING;
         case HUTCH_G_MEMORY:
-                return policy_number(p, KEY_MEMORY) > 0 ? WANT_ASKED : WANT_NOTHING;
+                return wanted_limit(p, KEY_MEMORY);
         case HUTCH_G_CPU:
-                return policy_number(p, KEY_CPU) > 0 || policy_number(p, KEY_CPU_TIME) > 0 ? WANT_ASKED : WANT_NOTHING;
+                return policy_number(p, KEY_CPU_TIME) > 0 ? WANT_ASKED : wanted_limit(p, KEY_CPU);
         case HUTCH_G_PIDS:
                 return policy_number(p, KEY_PIDS) > 0 ? WANT_ASKED : WANT_NOTHING;
         case HUTCH_G_DISK:

@@ -15,6 +15,9 @@ static const char *const network_names[] = {"deny", "open", "loopback", "allowli
 static const unsigned char network_rank[] = {0, 3, 1, 2};
 static const char *const at_names[] = {"host", "workspace", NULL};
 static const char *const overflow_names[] = {"kill", "truncate", NULL};
+static const char *const scan_block_names[] = {"critical", "warn", "never", NULL};
+static const unsigned char scan_block_rank[] = {1, 0, 2};
+static const char *const origin_names[] = {"builtin", "community", "untrusted", NULL};
 static const char *const cow_system_names[] = {"no", "try", "yes", NULL};
 static const char *const isolation_names[] = {"auto",  "none",        "landlock",  "namespace",
                                               "bwrap", "systemd-run", "container", NULL};
@@ -42,6 +45,30 @@ static int check_host_port(const char *text, struct hutch_error *err) {
         if (streq(text, "*") || port_parse(text, &port) >= 0)
                 return 0;
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not a port (1 to 65535) or '*'", text);
+}
+
+/* ORIGIN=BACKEND and RUNTIME=PATH. */
+static int check_level(const char *text, struct hutch_error *err) {
+        _cleanup_(freep) char *origin = strndup(text, strcspn(text, "="));
+        uint64_t number;
+
+        if (!origin)
+                return error_oom(err);
+        if (key_parse_choice(KEY_ORIGIN, origin, &number, err) < 0)
+                return -EINVAL;
+        return key_parse_choice(KEY_ISOLATION, text + strlen(origin) + 1, &number, err);
+}
+
+static int check_runtime(const char *text, struct hutch_error *err) {
+        const char *path = strchr(text, '=') + 1;
+
+        if (!startswith(text, "python=") && !startswith(text, "node=") && !startswith(text, "shell="))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "'%s' is not RUNTIME=PATH: runtimes are python, node and shell", text);
+        if (!path[0] || (strchr(path, '/') && path[0] != '/'))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "'%s' is neither the name of a program nor an absolute path", path);
+        return 0;
 }
 
 static const struct key_info keys[] = {

@@ -63,10 +63,22 @@ static void join(struct scan *s, const struct command *c, struct joined *j) {
         }
 }
 
+/* A program whose name is known before the run, and none of these (which may be patterns). */
+static bool is_other(const struct command *c, char **names) {
+        if (c->function || c->glob || !c->name[0] || c->name[0] == '(' || strpbrk(c->name, "\1\2"))
+                return false;
+        for (; *names; names++)
+                if (fnmatch(*names, c->name, 0) == 0)
+                        return false;
+        return true;
+}
+
 static bool command_fits(struct scan *s, const struct shape *shape, const struct command *c, const struct command *all,
                          size_t n, struct joined *j) {
         bool found = false, dynamic = false;
 
+        if (shape->other && !is_other(c, shape->other))
+                return false;
         if (shape->option && !has_option(c, shape->option))
                 return false;
         if (shape->without && has_option(c, shape->without))

@@ -59,14 +59,14 @@ static int read_shape_key(struct reading *in, struct shape *shape, const char *k
                 char ***words;
                 struct regex **regex;
         } keys[] = {
-                {"command", &shape->command, NULL},   {"option", &shape->option, NULL},
-                {"without", &shape->without, NULL},   {"into", &shape->into, NULL},
-                {"from", &shape->from, NULL},         {"call", &shape->call, NULL},
-                {"import", &shape->import, NULL},     {"contains", &shape->contains, NULL},
-                {"argument", NULL, &shape->argument}, {"arguments", NULL, &shape->arguments},
-                {"string", NULL, &shape->string},     {"write", NULL, &shape->write},
-                {"read", NULL, &shape->read},         {"assign", NULL, &shape->assign},
-                {"text", NULL, &shape->text},
+                {"command", &shape->command, NULL},     {"option", &shape->option, NULL},
+                {"without", &shape->without, NULL},     {"other", &shape->other, NULL},
+                {"into", &shape->into, NULL},           {"from", &shape->from, NULL},
+                {"call", &shape->call, NULL},           {"import", &shape->import, NULL},
+                {"contains", &shape->contains, NULL},   {"argument", NULL, &shape->argument},
+                {"arguments", NULL, &shape->arguments}, {"string", NULL, &shape->string},
+                {"write", NULL, &shape->write},         {"read", NULL, &shape->read},
+                {"assign", NULL, &shape->assign},       {"text", NULL, &shape->text},
         };
 
         if (streq(key, "dynamic")) {
@@ -80,7 +80,7 @@ static int read_shape_key(struct reading *in, struct shape *shape, const char *k
                         return keys[i].words ? read_words(in, value, keys[i].words)
                                              : read_regex(in, value, keys[i].regex);
         return bad(in, value,
-                   "unknown condition (known: command option without into from call import contains argument "
+                   "unknown condition (known: command other option without into from call import contains argument "
                    "arguments string write read assign text dynamic)");
 }
 
@@ -192,6 +192,7 @@ static void rule_free(struct rule *rule) {
                 strv_free(s->command);
                 strv_free(s->option);
                 strv_free(s->without);
+                strv_free(s->other);
                 strv_free(s->into);
                 strv_free(s->from);
                 strv_free(s->call);

@@ -23,7 +23,7 @@ struct regex;
 
 struct shape {
         struct rule *rule;
-        char **command, **option, **without, **into, **from; /* commands of the shell */
+        char **command, **other, **option, **without, **into, **from; /* commands of the shell */
         char **call, **import;                               /* calls and modules of Python and JavaScript */
         char **contains;                                     /* for `string` and `text`: one of these must be in it */
         struct regex *argument, *arguments, *string, *write, *read, *assign, *text;

@@ -93,7 +93,7 @@ struct command {
         size_t n_redirs;
         unsigned element; /* of the pipeline */
         uint32_t off;
-        bool glob;
+        bool glob, function; /* function: one of the script's own */
 };
 
 void match_pipeline(struct scan *s, const struct unit *unit, const struct command *commands, size_t n);

@@ -686,8 +686,9 @@ static struct value simple(struct eval *ev, const struct sh_node *node, struct v
         if (f.v[0].len == 1 && f.v[0].s[0] == '\1')
                 c.name = "(unknown)";
         var = eval_variable(ev, c.argv[0].s, c.argv[0].len, false);
+        c.function = var && var->function;
         eval_emit(ev, &c);
-        if (var && var->function)
+        if (c.function)
                 call_function(ev, var->function, &c);
         eval_inner_commands(ev, &c, input, element, 0);
         return capture || c.n_redirs ? static_output(ev, &c, input) : unknown;
