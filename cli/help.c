@@ -120,6 +120,11 @@ static int help(const struct invocation *in) {
         const struct verb *verb, *sub = NULL;
 
         if (o->tables) {
+                hutch_key_info key;
+
+                for (size_t i = 0; hutch_key_get(i, &key, sizeof(key)); i++)
+                        printf("key\t%s\t%s\t%s\t%s\t%s\n", key.name, key.value, key.list ? "list" : "one",
+                               key.untrusted, key.help);
                 for (const struct verb *const *v = cli_verbs; *v; v++)
                         put_table(NULL, *v);
                 return 0;

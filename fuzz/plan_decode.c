@@ -17,9 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
                         abort(); /* outputs are untouched on failure */
                 return 0;
         }
-        if (plan_explain(plan, &words) < 0)
+        if (plan_explain(plan, NULL, &words) < 0)
                 abort();
-        plan_explain_json(plan, &json);
+        plan_explain_json(plan, NULL, &json);
         /* Unknown flags are dropped on the way, nothing else is: the second encoding is a fixed point. */
         if (plan_encode(plan, &b) < 0 || b.len != len || plan_decode(b.data, b.len, &again) < 0)
                 abort();

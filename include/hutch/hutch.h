@@ -220,6 +220,21 @@ HUTCH_EXPORT int hutch_policy_load_config(hutch_policy *policy, const char *comm
 /* What reading files had to report, NULL-terminated (NULL: nothing); the policy's. */
 HUTCH_EXPORT const hutch_event *const *hutch_policy_events(const hutch_policy *policy);
 
+/* One key of policy files, for editors and documents; index from 0, false past the last. */
+typedef struct hutch_key_info {
+        const char *name;  /* "limits.memory" */
+        const char *value; /* what its value is: "a size (256M, 2G)" */
+        bool list;         /* a list of those, or a mapping of names to them */
+        const char *help;
+        const char *untrusted; /* of a file that is not trusted: "nothing", "all", "lower" */
+        const char *option;    /* the option that sets the same, NULL if there is none */
+} hutch_key_info;
+
+HUTCH_EXPORT bool hutch_key_get(size_t index, hutch_key_info *ret, size_t size);
+
+/* The JSON schema of policy files; freed with hutch_free(). */
+HUTCH_EXPORT int hutch_policy_schema(char **ret);
+
 /* The profiles that come with hutch: names by index (NULL past the last); the text and summary of one, freed with
  * hutch_free(). */
 HUTCH_EXPORT const char *hutch_profile_name(size_t index);

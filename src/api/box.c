@@ -43,7 +43,7 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
                 r = make_plan(policy, &known, &facts, NULL, &plan, err);
         if (r < 0)
                 return r;
-        r = json ? plan_explain_json(plan, ret) : plan_explain(plan, ret);
+        r = json ? plan_explain_json(plan, policy, ret) : plan_explain(plan, policy, ret);
         return r < 0 ? error_oom(err) : 0;
 }
 

@@ -1,9 +1,11 @@
 /* The public calls around policy files: loading them, profiles, trust. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "../box/config.h"
 #include "../policy/profile.h"
+#include "../policy/show.h"
 #include "api.h"
 
 extern char **environ;
@@ -24,6 +26,47 @@ int hutch_policy_load_config(hutch_policy *policy, const char *command, bool for
 
 const hutch_event *const *hutch_policy_events(const hutch_policy *policy) {
         return policy ? (const hutch_event *const *) policy->events.items : NULL;
+}
+
+/* ---- keys ---- */
+
+static char expects[N_KEYS][128];
+
+static void describe(enum key key) {
+        char room[sizeof(expects[0])];
+
+        snprintf(expects[key], sizeof(expects[key]), "%s", key_expects(key, room, sizeof(room)));
+}
+
+static void make_expects(void) {
+        for (enum key key = 0; key < N_KEYS; key++)
+                if (key_info(key)->key && key_info(key)->type != TYPE_FLAG)
+                        describe(key);
+}
+
+bool hutch_key_get(size_t index, hutch_key_info *ret, size_t size) {
+        static const char *const untrusted[] = {"nothing", "all", "lower"};
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        enum key key = 0;
+
+        for (; key < N_KEYS; key++)
+                if (key_info(key)->key && index-- == 0)
+                        break;
+        if (!ret || key == N_KEYS)
+                return false;
+        pthread_once(&once, make_expects);
+        hutch_key_info info = {.name = key_info(key)->key,
+                               .value = key_info(key)->type == TYPE_FLAG ? "true or false" : expects[key],
+                               .list = key_is_list(key),
+                               .help = key_info(key)->help,
+                               .untrusted = untrusted[key_info(key)->untrusted],
+                               .option = key_info(key)->option};
+        api_write_struct(&info, sizeof(info), ret, size);
+        return true;
+}
+
+int hutch_policy_schema(char **ret) {
+        return ret ? policy_schema(ret) : -EINVAL;
 }
 
 /* ---- profiles ---- */

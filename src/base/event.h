@@ -48,6 +48,8 @@
           NOTICE) /* subject: the workspace's own policy file, of which only restrictions apply */                     \
         X(WORKSPACE_REFUSED, "workspace_refused",                                                                      \
           WARNING) /* subject: the workspace's own policy file, which is not read at all */                            \
+        X(DOCKER, "docker",                                                                                            \
+          WARNING) /* subject: the engine's socket or host, which the box can use or could not get */                  \
         X(EVENTS_DROPPED, "events_dropped", NOTICE) /* there were more events than a result holds */
 
 enum notice {

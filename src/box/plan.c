@@ -4,24 +4,32 @@
 
 #include "../host/beside.h"
 #include "box.h"
+#include "docker.h"
 
 extern char **environ;
 
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err) {
         _cleanup_(survey_freep) struct survey *survey = NULL;
+        _cleanup_(policy_freep) struct hutch_policy *extended = NULL;
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
         struct hutch_error reason = {0};
         char tools[PATH_MAX];
-        struct plan_input input = {.policy = policy, .request = request, .facts = &full, .offers = &offers};
-        int r;
+        struct plan_input input = {.request = request, .facts = &full, .offers = &offers};
+        int r = 0;
 
         input.session = shell != NULL;
         input.shell = shell && shell[0] ? shell : NULL;
 
-        r = policy_validate(policy, err);
+        if (policy_flag(policy, KEY_DOCKER)) {
+                r = policy_copy(policy, &extended) < 0 ? error_oom(err) : docker_attach(extended, environ, err);
+                policy = extended;
+        }
+        input.policy = policy;
+        if (r >= 0)
+                r = policy_validate(policy, err);
         if (r < 0) {
                 error_stage(err, "policy");
                 return r;

@@ -7,6 +7,7 @@
 #include "../base/json.h"
 #include "../base/strv.h"
 #include "../base/text.h"
+#include "../policy/show.h"
 
 static const char *const kind_names[] = {
         [STEP_COW] = "cow",   [STEP_BIND] = "bind", [STEP_TMPFS] = "tmpfs",   [STEP_SYMLINK] = "symlink",
@@ -53,8 +54,11 @@ static void put_steps(struct buf *b, const struct plan *plan) {
                         buf_puts(b, " -> ");
                         put_quoted(b, s->text);
                 }
-                if (!streq(s->origin, "default"))
-                        buf_printf(b, "  (%s)", s->origin);
+                if (!streq(s->origin, "default")) {
+                        buf_puts(b, "  (");
+                        text_put_clean(b, s->origin, strlen(s->origin));
+                        buf_puts(b, ")");
+                }
                 buf_puts(b, "\n");
         }
 }
@@ -101,7 +105,32 @@ static void put_commands(struct buf *b, const struct plan *plan) {
         put_words(b, "commands  never", plan->commands_deny);
 }
 
-int plan_explain(const struct plan *plan, char **ret) {
+/* Who set what; nothing where only defaults apply. */
+static int put_settings(struct buf *b, const struct hutch_policy *policy) {
+        struct setting *settings = NULL;
+        size_t n = 0;
+        int r;
+
+        r = policy ? policy_settings(policy, &settings, &n) : 0;
+        if (r < 0)
+                return r;
+        if (n > 0)
+                buf_puts(b, "settings:\n");
+        for (size_t i = 0; i < n; i++) {
+                buf_printf(b, "  %s", settings[i].key);
+                if (settings[i].value) {
+                        buf_puts(b, " ");
+                        put_quoted(b, settings[i].value);
+                }
+                buf_puts(b, "  (");
+                text_put_clean(b, settings[i].origin, strlen(settings[i].origin));
+                buf_puts(b, ")\n");
+        }
+        settings_free(settings, n);
+        return 0;
+}
+
+int plan_explain(const struct plan *plan, const struct hutch_policy *policy, char **ret) {
         _cleanup_(buf_done) struct buf b = {0};
 
         buf_puts(&b, "command   ");
@@ -159,6 +188,8 @@ int plan_explain(const struct plan *plan, char **ret) {
         buf_puts(&b, "guarantees:\n");
         for (int g = 0; g < HUTCH_G_COUNT; g++)
                 buf_printf(&b, "  %-12s%s\n", hutch_guarantee_name(g), hutch_enforcement_name(plan->enforced[g]));
+        if (put_settings(&b, policy) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < plan->events.n; i++)
                 put_event(&b, plan->events.items[i]);
         *ret = buf_take_string(&b);
@@ -185,7 +216,7 @@ static json_t *json_steps(const struct plan *plan) {
                         json_object_set_new(o, "access", json_string(access_of(s)));
                 if (s->flags & STEP_DEVICES)
                         json_object_set_new(o, "devices", json_true());
-                json_object_set_new(o, "origin", json_string(s->origin));
+                json_object_set_new(o, "origin", json_text(s->origin));
                 json_array_append_new(steps, o);
         }
         return steps;
@@ -198,9 +229,9 @@ static json_t *json_env(const struct plan *plan) {
                 size_t n = strcspn(plan->env[i], "=");
                 _cleanup_(freep) char *name = strndup(plan->env[i], n);
 
-                json_array_append_new(env, json_pack("{s:o, s:o, s:s}", "name", json_text(name), "value",
+                json_array_append_new(env, json_pack("{s:o, s:o, s:o}", "name", json_text(name), "value",
                                                      is_secret(plan, i) ? json_null() : json_text(plan->env[i] + n + 1),
-                                                     "origin", plan->env_origins[i]));
+                                                     "origin", json_text(plan->env_origins[i])));
         }
         return env;
 }
@@ -241,7 +272,22 @@ static json_t *json_traits(const struct plan *plan) {
         return list;
 }
 
-int plan_explain_json(const struct plan *plan, char **ret) {
+static json_t *json_settings(const struct hutch_policy *policy) {
+        struct setting *settings = NULL;
+        json_t *list = json_array();
+        size_t n = 0;
+
+        if (policy && policy_settings(policy, &settings, &n) < 0)
+                return list;
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(list,
+                                      json_pack("{s:s, s:o, s:o}", "key", settings[i].key, "value",
+                                                json_text(settings[i].value), "origin", json_text(settings[i].origin)));
+        settings_free(settings, n);
+        return list;
+}
+
+int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy, char **ret) {
         json_t *root, *enforced = json_object();
 
         for (int g = 0; g < HUTCH_G_COUNT; g++)
@@ -258,6 +304,8 @@ int plan_explain_json(const struct plan *plan, char **ret) {
                                               strv_length(plan->commands_allow) > 0 ? json_texts(plan->commands_allow)
                                                                                     : json_null(),
                                               "deny", json_texts(plan->commands_deny)));
+        if (root && policy)
+                json_object_set_new(root, "settings", json_settings(policy));
         *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
         json_decref(root);
         return *ret ? 0 : -ENOMEM;

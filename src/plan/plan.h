@@ -151,8 +151,9 @@ struct buf;
 int plan_encode(const struct plan *plan, struct buf *b);
 int plan_decode(const void *data, size_t len, struct plan **ret);
 
-int plan_explain(const struct plan *plan, char **ret);
-int plan_explain_json(const struct plan *plan, char **ret);
+/* The policy is named for the origins of its values; NULL: the plan alone. */
+int plan_explain(const struct plan *plan, const struct hutch_policy *policy, char **ret);
+int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy, char **ret);
 
 /* Whether the caller's variable of that name may be handed into the box: 1, 0 or -ENOMEM. That the built-in list keeps
  * it out is told. */

@@ -126,16 +126,19 @@ static void put_value(struct buf *b, const char *key, const char *value) {
         buf_puts(b, "\"\n");
 }
 
-/* The person's name, so that a commit in the box is theirs. It is the box's own file. */
-static int add_git_identity(struct plan *plan, const struct survey *survey) {
+/* The policy's name, or else the person's, so that a commit in the box is theirs. It is the box's own file. */
+static int add_git_identity(struct plan *plan, const struct plan_input *in) {
+        const char *name = policy_text(in->policy, KEY_GIT_NAME), *email = policy_text(in->policy, KEY_GIT_EMAIL);
         _cleanup_(buf_done) struct buf b = {0};
         _cleanup_(freep) char *path = NULL, *text = NULL;
 
-        if (!survey->git_name && !survey->git_email)
+        name = name ? name : in->survey->git_name;
+        email = email ? email : in->survey->git_email;
+        if (!name && !email)
                 return 0;
         buf_puts(&b, "[user]\n");
-        put_value(&b, "name", survey->git_name);
-        put_value(&b, "email", survey->git_email);
+        put_value(&b, "name", name);
+        put_value(&b, "email", email);
         text = buf_take_string(&b);
         if (!text || asprintf(&path, "%s/.gitconfig", plan->home) < 0)
                 return -ENOMEM;
@@ -176,6 +179,6 @@ int plan_add_world(struct plan *plan, const struct plan_input *in) {
         if (r >= 0 && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 r = add_home(plan);
         if (r >= 0)
-                r = add_git_identity(plan, survey);
+                r = add_git_identity(plan, in);
         return r < 0 ? r : add_machine(plan, survey);
 }

@@ -221,7 +221,8 @@ int policy_resolve(const struct hutch_policy *p, const char *path, char **ret, s
                 path += 1 + strspn(path + 1, "/"); /* all of them: "~//x" is in the home, not at the root */
                 if (!path[0])
                         path = ".";
-        }
+        } else if (startswith(path, "**/") && p->workspace) /* in whichever file: the workspace is what is searched */
+                base = p->workspace;
         r = path_make_absolute(path, base, ret);
         return r < 0 ? error_oom(err) : 0;
 }

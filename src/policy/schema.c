@@ -13,6 +13,7 @@ static const unsigned char workspace_rank[] = {0, 1, 3, 2};
 static const char *const identity_names[] = {"host", "user", "root", NULL};
 static const char *const network_names[] = {"deny", "open", "loopback", "allowlist", NULL};
 static const unsigned char network_rank[] = {0, 3, 1, 2};
+static const char *const git_config_names[] = {"read-only", "allow", NULL};
 static const char *const at_names[] = {"host", "workspace", NULL};
 static const char *const overflow_names[] = {"kill", "truncate", NULL};
 static const char *const scan_block_names[] = {"critical", "warn", "never", NULL};

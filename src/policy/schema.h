@@ -49,6 +49,8 @@ enum cow_system { COW_SYSTEM_NO, COW_SYSTEM_TRY, COW_SYSTEM_ASKED };
 
 enum start_at { AT_HOST, AT_WORKSPACE };
 
+enum git_config { GIT_CONFIG_READ_ONLY, GIT_CONFIG_ALLOW };
+
 enum overflow { OVERFLOW_KILL, OVERFLOW_TRUNCATE };
 
 enum scan_block { SCAN_BLOCK_CRITICAL, SCAN_BLOCK_WARN, SCAN_BLOCK_NEVER };

@@ -42,14 +42,8 @@ static const struct {
 static const char *const later[] = {
         "filesystem.protect",
         "filesystem.unprotect",
-        "network.sockets",
         "network.strict",
         "env.only",
-        "git.name",
-        "git.email",
-        "git.config",
-        "commands.allow",
-        "commands.deny",
         "scan.block",
         "scan.rules",
         "runtimes",
@@ -117,7 +111,7 @@ static const char *last_part(const char *key) {
 /* What an unknown key was probably meant to be: the equivalent of another tool's, the same word in another section, the
  * nearest of all. */
 static const char *suggest(const char *key) {
-        static const char *const sections[] = {"version", "workspace", "filesystem", "network", "limits", "env"};
+        static const char *const sections[] = {"version", "workspace", "filesystem", "network", "limits", "env", "git"};
         const char *names[N_KEYS + ARRAY_SIZE(sections)];
         size_t n = 0;
 

@@ -119,7 +119,8 @@ static int seal_repository(struct survey *s, const char *git_dir) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(names); i++)
-                r = seal(s, git_dir, names[i]);
+                if (!s->git_config_writable || !startswith(names[i], "config"))
+                        r = seal(s, git_dir, names[i]);
         return r;
 }
 

@@ -153,6 +153,29 @@ static int add_own_folder(struct survey *s, const char *variable, const char *be
         return r;
 }
 
+/* The person's policy files may be links into a directory of dotfiles; a box that could write there would write its own
+ * grants. */
+static int add_own_files(struct survey *s) {
+        const char *config = strv_find_assignment(s->env, "XDG_CONFIG_HOME");
+        _cleanup_(freep) char *yaml = NULL, *jail = NULL;
+        char real[PATH_MAX];
+        int r = 0;
+
+        if (config && config[0] == '/' ? asprintf(&yaml, "%s/hutch/config.yaml", config) < 0
+                                       : s->home && asprintf(&yaml, "%s/.config/hutch/config.yaml", s->home) < 0)
+                return -ENOMEM;
+        if (s->home && asprintf(&jail, "%s/.jail", s->home) < 0)
+                return -ENOMEM;
+        if (jail && access(jail, F_OK) == 0) {
+                r = strv_push(&s->own_folders, jail);
+                if (r >= 0 && realpath(jail, real) && !streq(real, jail))
+                        r = strv_push(&s->own_folders, real);
+        }
+        if (r >= 0 && yaml && realpath(yaml, real) && !streq(real, yaml))
+                r = strv_push(&s->own_folders, real);
+        return r;
+}
+
 static int look_at_caller(struct survey *s) {
         struct utsname names;
         const char *home;
@@ -175,7 +198,9 @@ static int look_at_caller(struct survey *s) {
         s->host_name = strdup(uname(&names) == 0 ? names.nodename : "localhost");
         if (!s->host_name)
                 return -ENOMEM;
-        r = add_own_folder(s, "XDG_CONFIG_HOME", ".config");
+        r = add_own_files(s);
+        if (r >= 0)
+                r = add_own_folder(s, "XDG_CONFIG_HOME", ".config");
         if (r >= 0)
                 r = add_own_folder(s, "XDG_DATA_HOME", ".local/share");
         if (r >= 0)
@@ -205,6 +230,7 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = survey_look_at(policy_dir(policy), &s->workspace);
         if (r >= 0 && policy_workspace(policy) == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
+        s->git_config_writable = policy_number(policy, KEY_GIT_CONFIG) == GIT_CONFIG_ALLOW;
         if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
                 r = survey_look_at_git(s, policy_workspace(policy) == HUTCH_WORKSPACE_RW);
         if (r < 0)

@@ -66,6 +66,7 @@ struct survey {
         struct path_fact git_root;  /* the checkout that the workspace is a subdirectory of */
         struct path_fact git_dir;   /* the repository's administrative directory outside of the workspace */
         char *git_refused;          /* one that is not attached, because it does not name the checkout in return */
+        bool git_config_writable;   /* the policy lets the box change .git/config */
         char *git_name, *git_email; /* of the person's configuration, or NULL */
         char **sealed;           /* paths that exist and that the host would run: read-only in a writable workspace */
         char **control;          /* well-known control sockets in what is attached (data/control-sockets) */

@@ -24,8 +24,8 @@ static int decode_copy(const void *data, size_t len, struct plan **ret) {
 static void use(const struct plan *plan) {
         _cleanup_(freep) char *words = NULL, *json = NULL;
 
-        assert_int_equal(plan_explain(plan, &words), 0);
-        plan_explain_json(plan, &json);
+        assert_int_equal(plan_explain(plan, NULL, &words), 0);
+        plan_explain_json(plan, NULL, &json);
 }
 
 static void test_round(void **state) {
@@ -79,10 +79,10 @@ static void test_below(void **state _unused_) {
                 unit_same("the topmost", s->below[0], s->layer == 1 ? "/layers/new/1" : "/layers/old/0");
         }
         assert_int_equal(overlays, 2);
-        assert_int_equal(plan_explain(back, &words), 0);
+        assert_int_equal(plan_explain(back, NULL, &words), 0);
         assert_non_null(strstr(words, "with 2 layers"));
         assert_non_null(strstr(words, "with 1 layer"));
-        assert_int_equal(plan_explain_json(back, &json), 0);
+        assert_int_equal(plan_explain_json(back, NULL, &json), 0);
         assert_non_null(strstr(json, "/layers/new/1"));
 }
 

@@ -16,7 +16,7 @@ static json_t *as_json(const struct plan *plan) {
         json_error_t error;
         json_t *root;
 
-        unit_check(plan_explain_json(plan, &text) >= 0, "no JSON was made");
+        unit_check(plan_explain_json(plan, NULL, &text) >= 0, "no JSON was made");
         root = json_loads(text, 0, &error);
         unit_check(root != NULL, "line %d: %s", error.line, error.text);
         return root;
@@ -79,8 +79,8 @@ static void test_secrets(void **state _unused_) {
         _cleanup_(freep) char *words = NULL, *json = NULL;
 
         assert_int_equal(fixture_plan(&f, &plan, NULL), 0);
-        assert_int_equal(plan_explain(plan, &words), 0);
-        assert_int_equal(plan_explain_json(plan, &json), 0);
+        assert_int_equal(plan_explain(plan, NULL, &words), 0);
+        assert_int_equal(plan_explain_json(plan, NULL, &json), 0);
         unit_check(!strstr(words, "s3cr3t") && !strstr(words, "hunter2"), "a secret is told");
         unit_check(!strstr(json, "s3cr3t") && !strstr(json, "hunter2"), "a secret is in the JSON");
         assert_non_null(strstr(words, "TOKEN  (--env, value not shown)"));
@@ -94,7 +94,7 @@ static void test_clean(void **state _unused_) {
                 _cleanup_(freep) char *words = NULL;
 
                 assert_int_equal(fixture_plan(&golden_cases[i], &plan, NULL), 0);
-                assert_int_equal(plan_explain(plan, &words), 0);
+                assert_int_equal(plan_explain(plan, NULL, &words), 0);
                 assert_true(text_is_utf8(words, strlen(words)));
                 for (const char *c = words; *c; c++)
                         unit_check(*c == '\n' || (unsigned char) *c >= 0x20, "%s: \\x%02x", golden_cases[i].name, *c);

@@ -371,7 +371,7 @@ char *fixture_print(const struct plan *plan) {
         struct buf b = {0};
         char *words = NULL;
 
-        if (plan_explain(plan, &words) < 0)
+        if (plan_explain(plan, NULL, &words) < 0)
                 return NULL;
         buf_puts(&b, words);
         free(words);

@@ -224,6 +224,8 @@ static const struct option_row {
         {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a folder"},
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
+        {"docker", NULL, "docker; "},
+        {"docker", "x", NULL, HUTCH_E_USAGE, "option '--docker' takes no value"},
         {"profile", "none", "profile none; "},
         {"profile", NULL, NULL, HUTCH_E_USAGE, "option '--profile' needs a value: NAME|none"},
         {"config", "/x/c.yaml", "config /x/c.yaml; "},
