@@ -1,4 +1,4 @@
-/* hutch boxes, diff, apply, discard: what boxes left, shown, taken or dropped. */
+/* hutch boxes, diff, apply: what boxes left, shown or taken. */
 #include "cli.h"
 
 #include <signal.h>
@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patch.h"
 #include "verbs.h"
 
 struct review_options {
-        const char *box, *older_than;
-        bool json, stat, name_only, force, dry_run, all;
+        const char *box;
+        bool json, stat, name_only, force, dry_run, all, merge, patch;
 };
 
 /* ---- words ---- */
@@ -225,7 +226,7 @@ static int show_stat(const hutch_review *review, size_t i, const hutch_change *c
         return 0;
 }
 
-static bool is_in_git(const char *path) {
+bool review_is_in_git(const char *path) {
         return !strcmp(path, ".git") || !strncmp(path, ".git/", 5) || strstr(path, "/.git/") ||
                (strlen(path) > 5 && !strcmp(path + strlen(path) - 5, "/.git"));
 }
@@ -252,7 +253,7 @@ static void show_git(const hutch_review *review, const size_t *chosen, size_t n,
                 hutch_error err = {0};
                 char *text;
 
-                if (!is_in_git(change.short_path) || change.is_protected)
+                if (!review_is_in_git(change.short_path) || change.is_protected)
                         continue;
                 hidden++;
                 if (!log || (change.new_mode & S_IFMT) != S_IFREG ||
@@ -270,12 +271,17 @@ static void show_git(const hutch_review *review, const size_t *chosen, size_t n,
                 fprintf(to, "git: %zu change%s in .git (--all shows them)\n", hidden, hidden == 1 ? "" : "s");
 }
 
+static unsigned diff_flags(void) {
+        const char *term = getenv("TERM");
+        bool plain = getenv("NO_COLOR") || !term || !strcmp(term, "dumb");
+
+        return isatty(STDOUT_FILENO) ? HUTCH_DIFF_CLEAN | (plain ? 0 : HUTCH_DIFF_COLOUR) : 0;
+}
+
 static int show_chosen(const struct invocation *in, const hutch_review *review, const size_t *chosen, size_t n,
                        FILE *to) {
         const struct review_options *o = in->options;
-        const char *term = getenv("TERM");
-        bool plain = getenv("NO_COLOR") || !term || !strcmp(term, "dumb");
-        unsigned flags = isatty(STDOUT_FILENO) ? HUTCH_DIFF_CLEAN | (plain ? 0 : HUTCH_DIFF_COLOUR) : 0;
+        unsigned flags = diff_flags();
         bool brief = !o->all && !o->name_only && in->n_args == 0;
         hutch_change change;
 
@@ -291,7 +297,7 @@ static int show_chosen(const struct invocation *in, const hutch_review *review, 
                         fputc('\n', to);
                         continue;
                 }
-                if (brief && ((is_in_git(change.short_path) && !change.is_protected) ||
+                if (brief && ((review_is_in_git(change.short_path) && !change.is_protected) ||
                               (o->stat && is_mere_directory(review, chosen[i], &change))))
                         continue;
                 if (o->stat) {
@@ -371,7 +377,7 @@ static int diff(const struct invocation *in) {
 
 struct tally {
         size_t applied, left;
-        bool held;
+        bool held, conflict;
 };
 
 static void show_fate(void *user, const hutch_change *change, hutch_apply_status status, const char *reason) {
@@ -382,10 +388,53 @@ static void show_fate(void *user, const hutch_change *change, hutch_apply_status
                 return;
         }
         tally->left++;
+        tally->conflict = tally->conflict || status == HUTCH_CONFLICT;
         tally->held = tally->held || status == HUTCH_HELD_BACK || status == HUTCH_CONFLICT;
         fputs("hutch: not applied: ", stderr);
         cli_put_path(stderr, change->short_path);
         fprintf(stderr, ": %s\n", reason ? reason : "");
+}
+
+static unsigned apply_flags(const struct review_options *o) {
+        return (o->force ? HUTCH_APPLY_FORCE : 0) | (o->dry_run ? HUTCH_APPLY_DRY_RUN : 0) |
+               (o->merge ? HUTCH_APPLY_MERGE : 0);
+}
+
+/* What was chosen hunk by hunk: parts of files one by one, then whole changes together. */
+static int apply_choices(const struct review_options *o, hutch_review *review, const size_t *chosen, size_t n,
+                         const struct patch_choice *choices, struct tally *tally, hutch_error *err) {
+        const char **paths = calloc(n + 1, sizeof(*paths));
+        size_t n_paths = 0;
+        hutch_change change;
+        int r = paths ? 0 : -1;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (choices[i].whole && hutch_review_change(review, chosen[i], &change))
+                        paths[n_paths++] = change.path;
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (choices[i].part)
+                        r = hutch_review_apply_hunks(review, chosen[i], choices[i].take, choices[i].n, apply_flags(o),
+                                                     show_fate, tally, err);
+        if (r >= 0 && n_paths > 0)
+                r = hutch_review_apply(review, paths, apply_flags(o), show_fate, tally, err);
+        free(paths);
+        return r;
+}
+
+static int apply_patch(const struct invocation *in, hutch_review *review, struct tally *tally, hutch_error *err) {
+        struct patch_choice *choices = NULL;
+        size_t *chosen = NULL, n = 0;
+        int r = hutch_review_select(review, paths_of(in), &chosen, &n, err);
+
+        if (r >= 0) {
+                choices = calloc(n + 1, sizeof(*choices));
+                if (!choices || patch_choose(review, chosen, n, diff_flags(), choices) < 0)
+                        exit(EXIT_HUTCH);
+                r = apply_choices(in->options, review, chosen, n, choices, tally, err);
+        }
+        patch_done(choices, n);
+        hutch_free(chosen);
+        return r;
 }
 
 static int apply(const struct invocation *in) {
@@ -399,99 +448,20 @@ static int apply(const struct invocation *in) {
                 return EXIT_HUTCH;
         put_box(stdout, review);
         fflush(stdout);
-        r = hutch_review_apply(review, paths_of(in),
-                               (o->force ? HUTCH_APPLY_FORCE : 0) | (o->dry_run ? HUTCH_APPLY_DRY_RUN : 0), show_fate,
-                               &tally, &err);
+        r = o->patch ? apply_patch(in, review, &tally, &err)
+                     : hutch_review_apply(review, paths_of(in), apply_flags(o), show_fate, &tally, &err);
         if (r < 0)
                 cli_complain("apply: %s", err.message);
         else
                 printf("%zu %sapplied%s", tally.applied, o->dry_run ? "would be " : "", tally.left ? "" : "\n");
         if (r >= 0 && tally.left)
                 printf(", %zu not%s\n", tally.left,
-                       tally.held ? " (--force takes held and conflicting ones: look at them first)" : "");
+                       tally.conflict && !o->merge && !o->force
+                               ? " (--merge merges text files; --force takes held and conflicting ones: look first)"
+                       : tally.held ? " (--force takes held and conflicting ones: look at them first)"
+                                    : "");
         hutch_review_close(review);
         return r < 0 ? EXIT_HUTCH : tally.left ? 1 : 0;
-}
-
-/* ---- discard ---- */
-
-struct old {
-        uint64_t before;
-        size_t n, room;
-        char **ids;
-        bool oom;
-};
-
-static void note_old(void *user, const hutch_box_info *info) {
-        struct old *old = user;
-
-        if (info->in_use || info->created > old->before || old->oom)
-                return;
-        if (old->n == old->room) {
-                size_t room = old->room ? old->room * 2 : 64;
-                char **grown = reallocarray(old->ids, room, sizeof(*grown));
-
-                old->oom = !grown;
-                if (!grown)
-                        return;
-                old->ids = grown;
-                old->room = room;
-        }
-        old->ids[old->n] = strdup(info->id);
-        old->oom = !old->ids[old->n];
-        old->n += !old->oom;
-}
-
-static int discard_box(const char *id, const char *dir, const char *const *paths) {
-        hutch_review *review;
-        hutch_error err = {0};
-        int r;
-
-        r = hutch_review_open(id, dir, &review, &err);
-        if (r >= 0) {
-                r = hutch_review_discard(review, paths, &err);
-                hutch_review_close(review);
-        }
-        if (r < 0)
-                cli_complain("discard: %s", err.message);
-        return r < 0 ? -1 : 0;
-}
-
-static int discard_old(const char *age) {
-        struct old old = {0};
-        hutch_error err = {0};
-        uint64_t seconds;
-        int status = 0;
-
-        if (hutch_parse_duration(age, &seconds, &err) < 0) {
-                cli_complain("--older-than: %s", err.message);
-                return EXIT_HUTCH;
-        }
-        seconds /= 1000;
-        old.before = (uint64_t) time(NULL) > seconds ? (uint64_t) time(NULL) - seconds : 0;
-        if (hutch_boxes(note_old, &old, &err) < 0 || old.oom) {
-                cli_complain("%s", old.oom ? "out of memory" : err.message);
-                status = EXIT_HUTCH;
-        }
-        for (size_t i = 0; i < old.n; i++) {
-                if (discard_box(old.ids[i], NULL, NULL) < 0)
-                        status = EXIT_HUTCH;
-                free(old.ids[i]);
-        }
-        free(old.ids);
-        printf("%zu box%s discarded\n", old.n, old.n == 1 ? "" : "es");
-        return status;
-}
-
-static int discard(const struct invocation *in) {
-        const struct review_options *o = in->options;
-        if (o->older_than && in->n_args > 0) {
-                cli_complain("--older-than discards whole boxes: unexpected argument '%s'", in->args[0]);
-                return EXIT_HUTCH;
-        }
-        if (o->older_than)
-                return discard_old(o->older_than);
-        return discard_box(o->box, cli_value(in, "dir"), paths_of(in)) < 0 ? EXIT_HUTCH : 0;
 }
 
 /* ---- the verbs ---- */
@@ -517,13 +487,9 @@ static const struct option diff_options[] = {
 static const struct option apply_options[] = {
         BOX_OPTION,
         {"dry-run", 'n', NULL, "report what would be applied, change nothing", AT(dry_run)},
+        {"merge", 0, NULL, "merge text files that the host changed, too", AT(merge)},
+        {"patch", 'p', NULL, "choose hunks interactively", AT(patch)},
         {"force", 0, NULL, "also protected names, and files that the host changed since", AT(force)},
-        {0},
-};
-
-static const struct option discard_options[] = {
-        BOX_OPTION,
-        {"older-than", 0, "DURATION", "all boxes older than this (7d)", AT(older_than)},
         {0},
 };
 
@@ -557,17 +523,5 @@ const struct verb verb_apply = {
         .options = apply_options,
         .size = sizeof(struct review_options),
         .run = apply,
-        .page = "diff",
-};
-
-const struct verb verb_discard = {
-        .name = "discard",
-        .synopsis = "[OPTIONS] [PATH…]",
-        .summary = "drop what a box changed",
-        .max_args = -1,
-        .box_options = HUTCH_OPTION_REVIEW,
-        .options = discard_options,
-        .size = sizeof(struct review_options),
-        .run = discard,
         .page = "diff",
 };

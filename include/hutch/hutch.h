@@ -603,6 +603,7 @@ HUTCH_EXPORT int hutch_quote_path(const char *path, char **ret);
 enum {
         HUTCH_APPLY_FORCE = 1,
         HUTCH_APPLY_DRY_RUN = 2, /* tells what would become of each change, and changes nothing */
+        HUTCH_APPLY_MERGE = 4,   /* text files that the host changed, too, are merged where that needs no decision */
 };
 
 typedef enum hutch_apply_status {
@@ -620,6 +621,14 @@ HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *pat
                                     void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                                 const char *reason),
                                     void *user, hutch_error *err);
+
+/* Takes some hunks of one modified text file, numbered as hutch_review_diff() shows them; the others stay a change of
+ * the box. `n` is how many there are. */
+HUTCH_EXPORT int hutch_review_apply_hunks(hutch_review *review, size_t index, const bool *take, size_t n,
+                                          unsigned flags,
+                                          void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
+                                                      const char *reason),
+                                          void *user, hutch_error *err);
 
 /* Drops changes, paths as above; a box without any left is gone. */
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);

@@ -357,6 +357,44 @@ int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err) {
         return 0;
 }
 
+static unsigned review_flags(unsigned flags) {
+        return (flags & HUTCH_APPLY_FORCE ? REVIEW_FORCE : 0) | (flags & HUTCH_APPLY_DRY_RUN ? REVIEW_DRY_RUN : 0) |
+               (flags & HUTCH_APPLY_MERGE ? REVIEW_MERGE : 0);
+}
+
+int hutch_review_apply_hunks(hutch_review *review, size_t index, const bool *take, size_t n, unsigned flags,
+                             void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
+                                         const char *reason),
+                             void *user, hutch_error *err) {
+        if (!review)
+                return api_null(err, __func__, "review");
+        if (!take)
+                return api_null(err, __func__, "take");
+        const struct changes *all = &review->changes;
+        const struct hunks hunks = {.take = take, .n = n};
+        int r = check_borrowed(review, err);
+
+        if (r < 0)
+                return r;
+        if (index >= all->n)
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "there is no change %zu", index);
+
+        const struct changed *one = &all->items[index];
+        struct telling telling = {.all = all, .layer = one->layer, .see = see, .user = user};
+        const struct apply_options options = {.flags = review_flags(flags & ~(unsigned) HUTCH_APPLY_MERGE),
+                                              .hunks = &hunks,
+                                              .on_change = tell,
+                                              .userdata = &telling};
+        char *const paths[] = {one->change->path, NULL};
+        struct apply_result result;
+
+        if (one->change->kind != CHANGE_MODIFIED || !S_ISREG(one->change->new_mode) || !S_ISREG(one->change->old_mode))
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "%s: only a modified file has hunks", one->host_path);
+        r = review_apply(&all->layers[one->layer].pair, all->layers[one->layer].folder, &all->layers[one->layer].list,
+                         paths, &options, &result, err);
+        return r < 0 || flags & HUTCH_APPLY_DRY_RUN ? r : sweep_if_empty(review, err);
+}
+
 int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
                        void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                    const char *reason),
@@ -372,10 +410,8 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
                 r = choice_check(all, paths, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 struct telling telling = {.all = all, .layer = i, .see = see, .user = user};
-                const struct apply_options options = {.flags = (flags & HUTCH_APPLY_FORCE ? REVIEW_FORCE : 0) |
-                                                               (flags & HUTCH_APPLY_DRY_RUN ? REVIEW_DRY_RUN : 0),
-                                                      .on_change = tell,
-                                                      .userdata = &telling};
+                const struct apply_options options = {
+                        .flags = review_flags(flags), .on_change = tell, .userdata = &telling};
                 struct apply_result result;
                 _cleanup_(choice_done) struct choice choice = {0};
 

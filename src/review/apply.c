@@ -24,6 +24,7 @@
 #include "../tree/acl.h"
 #include "../tree/attrs.h"
 #include "drop.h"
+#include "merge.h"
 #include "unit.h"
 #include "../tree/tree.h"
 #include "walk.h"
@@ -32,6 +33,11 @@ static void apply_done(struct apply *a) {
         change_list_done(&a->list);
         base_done(&a->base);
         put_done(a);
+        for (size_t i = 0; a->fates && i < a->list.n; i++) {
+                if (a->fates[i].text)
+                        buf_done(a->fates[i].text);
+                free(a->fates[i].text);
+        }
         free(a->fates);
         view_done(&a->view);
         journal_done(&a->journal);
@@ -54,6 +60,26 @@ void apply_settle_error(struct apply *a, size_t i, int r) {
                 apply_settle(a, i, APPLY_FAILED, errno_text(-r));
 }
 
+/* 1: the file gets a text made for it; 0: it does not, for *ret_reason; -errno. */
+static int make_text(struct apply *a, size_t i, int host, const char *name, const char **ret_reason) {
+        _cleanup_(buf_done) struct buf text = {0};
+        int r;
+
+        if (a->options->hunks) {
+                *ret_reason = "it has other hunks now";
+                r = merge_hunks(a, i, host, name, &text);
+        } else
+                r = merge_change(a, i, host, name, &text, ret_reason);
+        if (r <= 0)
+                return r;
+        a->fates[i].text = a->fates[i].text ? a->fates[i].text : calloc(1, sizeof(struct buf));
+        if (!a->fates[i].text)
+                return -ENOMEM;
+        buf_done(a->fates[i].text);
+        *a->fates[i].text = take_struct(text);
+        return 1;
+}
+
 /* What the host has there now, unless that is not what the box started from. */
 int apply_look(struct apply *a, size_t i, int host, const char *name, struct stat *st, bool *ret_exists) {
         const char *reason;
@@ -64,7 +90,17 @@ int apply_look(struct apply *a, size_t i, int host, const char *name, struct sta
                 return -1;
         }
         reason = base_check(&a->base, &a->view, &a->list.items[i], *ret_exists ? st : NULL);
-        if (reason && !(a->options->flags & REVIEW_FORCE_CHANGED)) {
+        if (reason && a->options->flags & REVIEW_FORCE_CHANGED)
+                reason = NULL;
+        if (a->options->hunks ? !reason : reason && *ret_exists && a->options->flags & REVIEW_MERGE) {
+                int r = make_text(a, i, host, name, &reason);
+
+                if (r < 0)
+                        reason = errno_text(-r);
+                else if (r > 0)
+                        reason = NULL;
+        }
+        if (reason) {
                 apply_settle(a, i, APPLY_CONFLICT, reason);
                 return -1;
         }
@@ -204,7 +240,10 @@ static int clean_layer(struct apply *a, char *const *paths, struct hutch_error *
         if (!applied || !remaining)
                 return error_oom(err);
         for (size_t i = 0; i < a->list.n; i++)
-                if (a->fates[i].settled && a->fates[i].status == APPLY_DONE)
+                if (a->fates[i].settled && a->fates[i].status == APPLY_DONE && a->options->hunks) {
+                        base_restamp(&a->base, a->list.items[i].path, a->pair->lower);
+                        remaining[left.n++] = a->list.items[i];
+                } else if (a->fates[i].settled && a->fates[i].status == APPLY_DONE)
                         applied[done.n++] = a->list.items[i];
                 else
                         remaining[left.n++] = a->list.items[i];

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "../base/buf.h"
 #include "base.h"
 #include "journal.h"
 #include "list.h"
@@ -17,6 +18,7 @@ struct fate {
         bool chosen, settled;
         bool placed; /* a folder that is there and waits for step 3 */
         enum apply_status status;
+        struct buf *text; /* what the file gets instead of the box's content, or NULL */
 };
 
 struct apply {

@@ -10,6 +10,7 @@
 #include "../tree/content.h"
 #include "../tree/tree.h"
 #include "list.h"
+#include "merge.h"
 
 #define HEAD "hutch-base-2"
 #define HEAD_OLD "hutch-base-1" /* of hutch 0.1.0: stamps without hashes, and nothing about what hides */
@@ -255,20 +256,43 @@ static bool hash_host(int lower, const char *path, mode_t mode, uint64_t size, u
         return dir >= 0 && content_hash_entry(dir, name, mode, ret) >= 0;
 }
 
+static void make_stamp(int lower, const char *path, const struct stat *host, struct base_stamp *ret) {
+        *ret = (struct base_stamp){.path = (char *) path,
+                                   .exists = true,
+                                   .ino = host->st_ino,
+                                   .size = (uint64_t) host->st_size,
+                                   .mode = host->st_mode,
+                                   .mtime = host->st_mtim,
+                                   .ctime = host->st_ctim};
+        ret->hashed = hash_host(lower, path, host->st_mode, ret->size, ret->hash);
+}
+
 void base_writer_put(struct base_writer *writer, int lower, const char *path, const struct stat *host) {
         struct base_stamp stamp = {.path = (char *) path};
 
-        if (host) {
-                stamp = (struct base_stamp){.path = (char *) path,
-                                            .exists = true,
-                                            .ino = host->st_ino,
-                                            .size = (uint64_t) host->st_size,
-                                            .mode = host->st_mode,
-                                            .mtime = host->st_mtim,
-                                            .ctime = host->st_ctim};
-                stamp.hashed = hash_host(lower, path, host->st_mode, stamp.size, stamp.hash);
-        }
+        if (host)
+                make_stamp(lower, path, host, &stamp);
         put_stamp(writer, &stamp);
+}
+
+void base_writer_put_kept(struct base_writer *writer, int layer, int lower, const char *path, const struct stat *host) {
+        struct base_stamp stamp;
+
+        make_stamp(lower, path, host, &stamp);
+        if (stamp.hashed && S_ISREG(stamp.mode))
+                merge_keep_base(layer, lower, path, stamp.hash);
+        put_stamp(writer, &stamp);
+}
+
+void base_restamp(struct base *base, const char *path, int lower) {
+        struct base_stamp *stamp = (struct base_stamp *) base_find(base, path), fresh;
+        struct stat st;
+
+        if (!stamp || tree_stat(lower, path, &st) < 0)
+                return;
+        make_stamp(lower, stamp->path, &st, &fresh);
+        fresh.order = stamp->order;
+        *stamp = fresh;
 }
 
 void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing) {

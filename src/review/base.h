@@ -66,6 +66,9 @@ int base_forget(int layer, const struct base *base, struct view *view, const str
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower);
 
+/* A path's stamp becomes what the host has now: a part of the change was taken. */
+void base_restamp(struct base *base, const char *path, int lower);
+
 /* Whether the host's entry is still as the stamp has it. */
 bool base_is_same(const struct base_stamp *stamp, int lower, const struct stat *st);
 
@@ -82,6 +85,8 @@ struct base_writer {
 
 /* What the host has beneath `lower` (NULL: nothing). */
 void base_writer_put(struct base_writer *writer, int lower, const char *path, const struct stat *host);
+/* The same of a file that the box has, too: its content is kept. */
+void base_writer_put_kept(struct base_writer *writer, int layer, int lower, const char *path, const struct stat *host);
 /* The host has something else than what the box started from, which was nothing or something. */
 void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing);
 /* The upper's entry here hides what the host has beneath. */

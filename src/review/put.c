@@ -69,7 +69,16 @@ void put_done(struct apply *a) {
         closep(&a->sync);
 }
 
-static int stage_entry(struct apply *a, const char *path, int host, const struct stat *old, struct staged *staged) {
+/* The box's mode where the box changed it. */
+static mode_t merged_mode(struct apply *a, size_t i, const struct stat *box, const struct stat *host) {
+        const struct base_stamp *stamp = base_find(&a->base, a->list.items[i].path);
+
+        return a->options->hunks || (stamp && stamp->exists && stamp->mode == box->st_mode) ? host->st_mode
+                                                                                            : box->st_mode;
+}
+
+static int stage_entry(struct apply *a, size_t i, int host, const struct stat *old, struct staged *staged) {
+        const char *path = a->list.items[i].path;
         const char *name = strrchr(path, '/');
         _cleanup_(freep) char *folder = strndup(path, name ? (size_t) (name - path) : 0), *target = NULL;
         _cleanup_(closep) int dir = -1, fd = -1;
@@ -98,7 +107,9 @@ static int stage_entry(struct apply *a, const char *path, int host, const struct
                 return -errno;
         if (read_st.st_ino != st.st_ino)
                 return -ESTALE;
-        return stage_file(&a->journal, host, name, fd, &st, old, staged);
+        if (a->fates[i].text && old)
+                st.st_mode = merged_mode(a, i, &st, old);
+        return stage_file(&a->journal, host, name, fd, &st, old, a->fates[i].text, staged);
 }
 
 /* A folder that exists is only made accessible for the time being; its mode is set in step 3. */
@@ -147,13 +158,13 @@ void put_flush(struct apply *a) {
 }
 
 /* A folder, which is placed at once. */
-static int put_folder(struct apply *a, const char *path, int host, const char *name, const struct stat *old) {
+static int put_folder(struct apply *a, size_t i, int host, const char *name, const struct stat *old) {
         struct staged staged = STAGED_EMPTY;
         int r;
 
         if (old && S_ISDIR(old->st_mode))
                 return enter_folder(host, name, old);
-        r = stage_entry(a, path, host, old, &staged);
+        r = stage_entry(a, i, host, old, &staged);
         if (r >= 0)
                 r = stage_place(&a->journal, host, &staged, true, name, old);
         stage_drop(host, &staged);
@@ -166,7 +177,7 @@ static int make_ready(struct apply *a, struct ready *item) {
         int r;
 
         item->staged.named = a->batch->many;
-        r = stage_entry(a, a->list.items[item->change].path, item->host, old, &item->staged);
+        r = stage_entry(a, item->change, item->host, old, &item->staged);
         if (r >= 0 && a->batch->many) {
                 closep(&item->staged.fd);
                 closep(&item->host);
@@ -189,7 +200,7 @@ void put_entry(struct apply *a, size_t i, bool now) {
                 return;
         }
         if (S_ISDIR(c->new_mode)) {
-                r = put_folder(a, c->path, item.host, item.name, item.exists ? &item.old : NULL);
+                r = put_folder(a, i, item.host, item.name, item.exists ? &item.old : NULL);
                 if (r < 0)
                         apply_settle_error(a, i, r);
                 else

@@ -9,6 +9,7 @@
 
 struct record {
         struct view view;
+        int layer;
         const struct base *known;
         const struct timespec *begun;
         struct change_list list;
@@ -104,6 +105,8 @@ static void record_item(struct record *r, size_t i) {
                 r->unseen[i] = true;
         else if (!c->is_hidden && exists && !S_ISDIR(st.st_mode) && is_late(r, c->path, &st))
                 base_writer_put_foreign(&r->writer, c->path, false);
+        else if (!c->is_hidden && exists && S_ISREG(st.st_mode) && S_ISREG(c->new_mode))
+                base_writer_put_kept(&r->writer, r->layer, r->view.pair->lower, c->path, &st);
         else if (!c->is_hidden)
                 base_writer_put(&r->writer, r->view.pair->lower, c->path, exists ? &st : NULL);
         if (c->hides)
@@ -114,7 +117,7 @@ int review_record_base(const struct review_pair *pair, int layer, const struct t
                        struct hutch_error *err) {
         _cleanup_(base_done) struct base known = {0};
         _cleanup_(record_done) struct record record = {
-                .view = {.pair = pair, .upper.root = pair->upper}, .known = &known, .begun = begun};
+                .view = {.pair = pair, .upper.root = pair->upper}, .layer = layer, .known = &known, .begun = begun};
         int r = base_load(layer, &known, err);
 
         if (r < 0)

@@ -95,6 +95,7 @@ int review_record_base(const struct review_pair *pair, int layer, const struct t
 #define REVIEW_FORCE_CHANGED (1u << 0)   /* also where the host's file changed since */
 #define REVIEW_FORCE_PROTECTED (1u << 1) /* also protected names */
 #define REVIEW_DRY_RUN (1u << 2)         /* nothing is changed, only the fates are told */
+#define REVIEW_MERGE (1u << 3)           /* text files that both changed are merged */
 #define REVIEW_FORCE (REVIEW_FORCE_CHANGED | REVIEW_FORCE_PROTECTED)
 
 enum apply_status {
@@ -107,8 +108,15 @@ enum apply_status {
         _APPLY_STATUS_MAX
 };
 
+/* Of one modified text: which hunks of its diff (with 3 lines of context) are taken. */
+struct hunks {
+        const bool *take;
+        size_t n;
+};
+
 struct apply_options {
         unsigned flags;
+        const struct hunks *hunks; /* or NULL: whole changes; else `paths` names one change */
         /* Called for every chosen change once its fate is known; `reason` is NULL for APPLY_DONE. */
         void (*on_change)(const struct change *change, enum apply_status status, const char *reason, void *userdata);
         void *userdata;

@@ -18,6 +18,7 @@ struct compared {
         struct below *below;
         const struct index *before, *now;
         const struct timespec *begun;
+        int layer;
         struct change_list list;
         struct base_writer writer;
         char **hidden; /* directories whose content below was hidden, still to be listed */
@@ -57,7 +58,7 @@ static bool is_late(struct compared *c, const char *path, const struct stat *hos
 
 /* A name of the host that the box covered now for the first time. What was hidden from it before, it never saw, and
  * gets no stamp. */
-static int stamp(struct compared *c, const char *path) {
+static int stamp(struct compared *c, const char *path, mode_t mode) {
         struct stat host;
         int r;
 
@@ -68,6 +69,8 @@ static int stamp(struct compared *c, const char *path) {
                 return r;
         if (host.st_mode && is_late(c, path, &host))
                 base_writer_put_foreign(&c->writer, path, false);
+        else if (S_ISREG(host.st_mode) && S_ISREG(mode))
+                base_writer_put_kept(&c->writer, c->layer, c->view.pair->lower, path, &host);
         else
                 base_writer_put(&c->writer, c->view.pair->lower, path, host.st_mode ? &host : NULL);
         return 0;
@@ -100,7 +103,7 @@ static int see_hidden_name(struct compared *c, const char *path) {
         r = below_find(c->below, path, &entry);
         if (r <= 0)
                 return r;
-        r = entry.is_host ? stamp(c, path) : 0;
+        r = entry.is_host ? stamp(c, path, 0) : 0;
         if (r >= 0 && !index_find(c->now, path))
                 r = add(c, CHANGE_DELETED, path, entry.st.st_mode, 0);
         return r >= 0 && S_ISDIR(entry.st.st_mode) ? push_hidden(c, path) : r;
@@ -201,7 +204,7 @@ static int see_entry(struct compared *c, const struct index_entry *e) {
         int r = see_change(c, path, old, e);
 
         if (r >= 0 && !old)
-                r = stamp(c, path);
+                r = stamp(c, path, e->mode);
         if (r < 0 || !hides(e) || hid_above || (old && hides(old)))
                 return r;
         base_writer_put_hiding(&c->writer, path);
@@ -233,7 +236,8 @@ int since_compare(const struct review_pair *pair, int layer, struct below *below
                                                       .below = below,
                                                       .before = before,
                                                       .now = now,
-                                                      .begun = begun};
+                                                      .begun = begun,
+                                                      .layer = layer};
         int r;
 
         if (!now->changed)

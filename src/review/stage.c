@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "../base/io.h"
 #include "../tree/acl.h"
 #include "../tree/attrs.h"
 #include "../tree/content.h"
@@ -52,13 +53,13 @@ static int set_owner(int fd, int dir, const struct stat *old) {
 }
 
 int stage_file(struct journal *journal, int dir, const char *name, int from, const struct stat *st,
-               const struct stat *old, struct staged *ret) {
+               const struct stat *old, const struct buf *text, struct staged *ret) {
         const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
         int r = open_staged(journal, dir, ret), has_acl = 0;
 
         if (r < 0)
                 return r;
-        r = content_copy(from, ret->fd, st->st_size);
+        r = text ? write_all(ret->fd, text->data, text->len) : content_copy(from, ret->fd, st->st_size);
         if (r < 0)
                 return r;
         r = attrs_copy(from, ret->fd);
@@ -74,7 +75,7 @@ int stage_file(struct journal *journal, int dir, const char *name, int from, con
         /* With a list the group's bits are its mask on both sides; without, they must not say more than the box's. */
         if (fchmod(ret->fd, (has_acl ? st->st_mode : acl_mode(from, st->st_mode)) & 07777) < 0)
                 return -errno;
-        return futimens(ret->fd, times) < 0 ? -errno : 0;
+        return !text && futimens(ret->fd, times) < 0 ? -errno : 0;
 }
 
 int stage_sync(const struct staged *staged) {

@@ -15,9 +15,10 @@ struct staged {
         { .fd = -1 }
 
 /* A copy of the open file `from` in the directory `dir`: content with its holes, attributes, mtime, and the mode of
- * `st`. `old` is what it will replace under `name`, or NULL; the host's access control list stays. */
+ * `st`. `old` is what it will replace under `name`, or NULL; the host's access control list stays. `text`
+ * (or NULL) is what it holds instead. */
 int stage_file(struct journal *journal, int dir, const char *name, int from, const struct stat *st,
-               const struct stat *old, struct staged *ret);
+               const struct stat *old, const struct buf *text, struct staged *ret);
 int stage_link(struct journal *journal, int dir, const char *target, const struct stat *st, struct staged *ret);
 
 /* An empty folder that its owner may write in; attributes and mode come when it is full. */

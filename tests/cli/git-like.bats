@@ -43,6 +43,53 @@ load cow
         agree
 }
 
+@test "Uh: --merge merges what both changed, and leaves what needs a decision" {
+        for f in one both same; do seq 30 >$f; done
+        chmod 750 one
+        printf 'a\0b\n' >binary
+        cow 'sed -i "s/^3$/box/" one both same; printf "c\0d\n" >binary; echo new >fresh'
+        sed -i 's/^20$/host/' both
+        sed -i 's/^3$/host/' same
+        printf 'e\0f\n' >binary
+        reviews 1 "3 not" apply --dry-run
+        run hutch apply --merge
+        [ "$status" -eq 1 ] && [[ $output == *"same: the host and the box changed the same lines"*"binary: it cannot be merged"* ||
+                $output == *"binary: it cannot be merged"*"same: the host and the box changed the same lines"* ]] || differs "$status $output"
+        [ "$(sed -n '3p;20p' both | tr '\n' ' ')" = "box host " ] || differs "both: $(cat both)"
+        [ "$(wc -l <both) $(sed -n 3p same) $(sed -n 3p one) $(stat -c %a one)" = "30 host box 750" ] || differs "same or one"
+        [ "$(hutch diff --name-only | tr '\n' ' ')" = "binary same " ] || differs "left: $(hutch diff --name-only)"
+        hutch discard
+        # The control: nothing is merged where the host's content was not kept, and nothing in version control.
+        seq 30 >both
+        mkdir -p r/.git/refs/heads r/.git/objects && seq 30 >r/.git/packed-refs && echo "ref: refs/heads/main" >r/.git/HEAD
+        cow 'sed -i "s/^3$/box/" both r/.git/packed-refs'
+        sed -i 's/^20$/host/' both r/.git/packed-refs
+        rm -rf "$STATE"/*/bases
+        run hutch apply --merge
+        [ "$status" -eq 1 ] && [[ $output == *"both: it cannot be merged: what the host had before was not kept"* ]] || differs "$status $output"
+        [ "$(sed -n '3p;20p' both r/.git/packed-refs | tr '\n' ' ')" = "3 host " ] || [ "$(grep -c box both r/.git/packed-refs | tr '\n' ' ')" = "both:0 r/.git/packed-refs:0 " ] || differs "merged all the same"
+        hutch discard
+        agree
+}
+
+@test "Uh: -p asks for each hunk, and keeps the rest" {
+        for f in f g; do seq 60 >$f; done
+        cow 'sed -i "s/^3$/box/; s/^30$/box/; s/^55$/box/" f; sed -i "s/^9$/box/" g; echo new >n'
+        run hutch apply -p <<<$'n\ny\nd\ny\nn\n'
+        [ "$status" -eq 0 ] && [[ $output == *"Apply this hunk [y,n,q,a,d,?]? "*"2 applied"* ]] || differs "$status $output"
+        [ "$(sed -n '3p;30p;55p' f | tr '\n' ' ')" = "3 box 55 " ] && [ "$(sed -n 9p g)" = box ] && [ ! -e n ] || differs "f: $(cat f)"
+        [ "$(hutch diff --name-only | tr '\n' ' ')" = "f n " ] && [ "$(hutch diff f | grep -c '^+box')" = 2 ] || differs "left: $(hutch diff)"
+        # The host's own edit of what was taken in part is a conflict as ever.
+        echo mine >>f
+        reviews 1 "f: the host changed it since" apply f
+        [ "$(tail -n 1 f)" = mine ] || differs "lost"
+        run hutch apply -p n <<<q
+        [ ! -e n ] || differs "q applied"
+        reviews 0 "1 applied" apply -p n <<<y
+        hutch discard
+        agree
+}
+
 @test "Uh: .git is summarised without running the host's git" {
         need git
         git init -q -b main . && git add . && git -c user.name=a -c user.email=a@b commit -qm one

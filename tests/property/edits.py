@@ -71,10 +71,10 @@ def make(rng, root, depth=0):
     return files
 
 
-def plan(rng, tree, n, inside=""):
-    """n edits of a tree that looks like that."""
-    known = [p for p in tree if p.startswith(inside)] or [inside + "a"]
-    folders = [""] + [p for p in tree if tree[p][0] == "d"] if not inside else [p for p in known if tree.get(p, "f")[0] == "d"] or [""]
+def plan(rng, tree, n):
+    """n edits of a tree that looks like that. What is in a repository is written by commits: other names there are held back."""
+    known = [p for p in tree if not p.startswith("repo")] or ["a"]
+    folders = [""] + [p for p in known if tree.get(p, "f")[0] == "d"]
     edits = []
     for _ in range(n):
         fresh = os.path.join(rng.choice(folders), rng.choice(NAMES))

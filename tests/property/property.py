@@ -109,10 +109,17 @@ def remaining(box):
     return paths
 
 
-def check_merge(base, box, host, end, left, touched, unsure):
+def is_alike(one, other, lists):
+    """Group bits next to an access control list are its mask, and are kept apart."""
+    return one == other or (lists and one and other and one[0] == other[0] == "f" and one[2] == other[2] and (one[1] ^ other[1]) & ~0o70 == 0)
+
+
+def check_merge(base, box, host, end, left, lists, unsure):
     wrong = []
     for path in sorted(set(base) | set(box) | set(host) | set(end)):
         b, x, h, e = (t.get(path) for t in (base, box, host, end))
+        if is_alike(e, x, lists):
+            e = x
         if e != h and e != x:
             wrong.append("%r: is neither the host's nor the box's: %s (base %s, box %s, host %s)" % (path, e, b, x, h))
         elif e != h and h != b and path not in unsure:
@@ -126,7 +133,8 @@ def check_unit(box, host, end):
     inside = [p for p in set(box) | set(host) if p.startswith("repo/.git/")]
     if all(end.get(p) == host.get(p) for p in inside) or all(end.get(p) == box.get(p) for p in inside):
         return []
-    return ["repo/.git was applied in part: %s" % [p for p in inside if end.get(p) != host.get(p)]]
+    return ["repo/.git was applied in part: %s is the box's, %s the host's" % (
+        [p for p in inside if end.get(p) != host.get(p)], [p for p in inside if end.get(p) != box.get(p)])]
 
 
 def merge_case(seed):
@@ -207,7 +215,7 @@ def merge_case(seed):
     if done.returncode not in (0, 1) and "no such box" not in done.stderr and "no box" not in done.stderr:
         raise Failed("apply ended with %d: %s" % (done.returncode, done.stderr))
     end, left = edits.look(root), remaining(box)
-    wrong = check_merge(start, seen, host, end, left, changed_now, unsure)
+    wrong = check_merge(start, seen, host, end, left, lists, unsure)
     if repository and not during and killed is None:
         wrong += check_unit(seen, host, end)
     for path, value in attributes(root, end).items():
