@@ -202,6 +202,19 @@ static void end_tree(const struct plan *plan) {
 /* Each shell has a filter of its own, and what it started keeps that after the shell's end. */
 #define LISTENERS_MOST 32
 
+/* end_tree() goes by this file. */
+static int check_children(struct hutch_error *err) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        if (access(path, R_OK) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno,
+                                 "%s: %s: without it no box can be ended that has no process namespace "
+                                 "(the kernel's CONFIG_PROC_CHILDREN)",
+                                 path, errno_text(errno));
+        return 0;
+}
+
 /* What init holds while the box lives. */
 struct life {
         struct init_input *in;
@@ -303,6 +316,8 @@ static void start_shell(struct life *l, int answers_as, int fds[ORDER_FDS]) {
         r = r < 0 ? error_oom(&err) : start_target(l, &in, -1, &l->target, &status, &err);
         if (r < 0) {
                 error_stage(&err, "exec");
+                end_tree(l->in->plan);
+                confine_remove(&l->scratch);
                 fail(l->in, &err, status);
         }
         pidfd = sys_pidfd_open(l->target);
@@ -518,6 +533,8 @@ void init_run(struct init_input *in) {
                 r = build(in, &network, &channel, &err);
         else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
+        if (r >= 0 && !(in->plan->traits & TRAIT_OWN_PIDS) && !delegated)
+                r = check_children(&err);
         if (r >= 0 && confine_is_needed(in->plan))
                 r = confine_prepare(in, &life.scratch, &channel, &err);
         if (r >= 0 && prctl(PR_SET_DUMPABLE, 0) < 0)

@@ -17,6 +17,7 @@
 #include "../base/io.h"
 #include "../base/strv.h"
 #include "../host/beside.h"
+#include "../host/children.h"
 #include "../host/sys.h"
 #include "../init/handover.h"
 
@@ -234,6 +235,7 @@ static int start_program(struct engine *e, const struct launch_input *in, int co
                 _exit(125);
         }
         close(ends[0]);
+        children_note(ret->pid);
         r = ret->pid < 0 ? error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start %s: %s", e->spec.argv[0],
                                      errno_text(errno))
                          : 0;

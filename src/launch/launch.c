@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../host/children.h"
 #include "../host/sys.h"
 #include "../backend/backend.h"
 #include "engine.h"
@@ -39,6 +40,7 @@ static void forget(struct launched *box) {
         if (box->pid > 0) {
                 kill(box->pid, SIGKILL);
                 waitpid(box->pid, NULL, 0);
+                children_forget(box->pid);
         }
         closep(&box->pidfd);
         closep(&box->control);
@@ -61,12 +63,15 @@ static int hand_over(const struct launch_input *in, const struct launch_spec *sp
         struct warden_message go = {.order = ORDER_GO};
         int ends[2], r;
 
+        if (!(in->plan->traits & TRAIT_OWN_PIDS) && children_adopt() < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (warden < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a channel to the box: %s",
                                  errno_text(errno));
         box->control = ends[0];
         theirs = ends[1];
         box->pid = sys_clone_fork_into(clone_flags_of(in, spec), group_fd(in->group));
+        children_note(box->pid);
         if (box->pid < 0)
                 return clone_error(in->plan, errno, err);
         if (box->pid == 0) {

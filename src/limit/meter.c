@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "../base/io.h"
+#include "../host/children.h"
 
 #define LEAST_PAUSE_MS 100
 #define PAUSE_FACTOR 4   /* of its own time: at most a fifth of a processor, however large the tree */
@@ -199,6 +200,7 @@ int meter_new(const char *folder, bool privileged, struct meter **ret, struct hu
                 m->pid = fork();
                 r = m->pid < 0 ? -errno : 0;
         }
+        children_note(m->pid);
         if (m->pid == 0)
                 work(dir, theirs, maker, privileged);
         if (r < 0) {
@@ -235,6 +237,7 @@ void meter_free(struct meter *m) {
                 kill(m->pid, SIGKILL);
                 while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
                         ;
+                children_forget(m->pid);
         }
         free(m);
 }

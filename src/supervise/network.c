@@ -17,6 +17,7 @@
 
 #include "../base/io.h"
 #include "../host/beside.h"
+#include "../host/children.h"
 #include "network.h"
 
 #define LAST_WORDS_MS 500
@@ -245,6 +246,7 @@ int relay_start(struct run *run, int netns, struct hutch_error *err) {
                 free(l);
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start hutch-relay: %s", errno_text(errno));
         }
+        children_note(pid);
         *l = (struct relay_link){.pid = pid, .control = take_fd(&ours), .log = take_fd(&log)};
         run->relay = l;
         r = loop_watch(run->loop, l->control, EPOLLIN, on_relay, run, &l->watch);
@@ -269,6 +271,7 @@ void relay_stop(struct run *run) {
         kill(l->pid, SIGKILL);
         while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
                 ;
+        children_forget(l->pid);
         close(l->control);
         closep(&l->log);
         run->relay = NULL;

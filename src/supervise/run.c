@@ -6,6 +6,7 @@
 #include "run_internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../host/children.h"
 #include "../host/sys.h"
 
 #define GRACE_MS 1000
@@ -237,6 +239,11 @@ void run_forget_stops(struct run *run) {
         run->past_stops = false;
 }
 
+/* Where init's end is not by itself the end of everything in the box. */
+static bool is_without_pids(const struct run *run) {
+        return !(run->in.plan->traits & TRAIT_OWN_PIDS) && !run->box.engine;
+}
+
 static void on_end(void *data, uint32_t events _unused_) {
         struct run *run = data;
         struct rusage usage;
@@ -252,6 +259,9 @@ static void on_end(void *data, uint32_t events _unused_) {
         watch_remove(&run->on_control);
         watch_remove(&run->on_end);
         run->reaped = true;
+        children_forget(run->box.pid);
+        if (is_without_pids(run))
+                children_end_strangers(); /* nothing, unless init was killed */
         if (!run->told)
                 engine_kill(run->box.engine); /* it may have left what it started */
         run->outcome.cpu_ms = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
@@ -471,6 +481,15 @@ const struct outcome *run_outcome(const struct run *run) {
         return run->over ? &run->outcome : NULL;
 }
 
+/* init ends the tree when the warden is gone. One that was stopped does not. */
+static void leave(struct run *run) {
+        struct pollfd end = {.fd = run->box.pidfd, .events = POLLIN};
+
+        closep(&run->box.control);
+        if (poll(&end, 1, 10 * FORCE_MS) <= 0)
+                sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
+}
+
 void run_free(struct run *run) {
         if (!run)
                 return;
@@ -480,8 +499,11 @@ void run_free(struct run *run) {
                 else if (run->in.plan->traits & TRAIT_OWN_PIDS && !run->box.engine)
                         sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
                 else
-                        closep(&run->box.control); /* init ends the tree when the warden is gone */
+                        leave(run);
                 waitpid(run->box.pid, NULL, 0);
+                children_forget(run->box.pid);
+                if (is_without_pids(run))
+                        children_end_strangers();
         }
         watch_remove(&run->on_control);
         watch_remove(&run->on_end);

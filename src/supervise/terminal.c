@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../host/children.h"
 
 static const char restoring[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[?25h\033[?1l\033>\033[0m";
 
@@ -157,6 +158,7 @@ static int start_guard(struct terminal *t) {
                 close(ends[1]);
                 return -EAGAIN;
         }
+        children_note(pid);
         t->guard = pid;
         t->guard_pipe = ends[1];
         return 0;
@@ -203,6 +205,7 @@ void terminal_close(struct terminal *t) {
                 closep(&t->guard_pipe);
                 while (waitpid(t->guard, NULL, 0) < 0 && errno == EINTR)
                         ;
+                children_forget(t->guard);
         }
         t->guard = -1;
         closep(&t->fd);

@@ -12,7 +12,7 @@ attempts() {
         sleep "$NAP" &
         victim=$!
         cat >try.py <<'PY'
-import os, socket, sys
+import ctypes, os, socket, sys
 outside, victim = sys.argv[1], int(sys.argv[2])
 def attempt(name, f):
     try:
@@ -39,6 +39,12 @@ attempt("affinity", lambda: os.sched_setaffinity(victim, {0}))
 attempt("cmdline", lambda: os.open("/proc/%d/cmdline" % victim, os.O_RDONLY))
 attempt("unix", lambda: socket.socket(socket.AF_UNIX))
 attempt("pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+def watch(): # inotify_init1, inotify_add_watch
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(0)
+    if fd < 0 or libc.inotify_add_watch(fd, os.path.dirname(outside).encode(), 0xfff) < 0:
+        raise OSError(ctypes.get_errno(), "inotify")
+attempt("watch", watch)
 attempt("tcp", lambda: socket.socket())
 attempt("udp", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
 PY
@@ -62,7 +68,7 @@ holds() { # holds ABI
         for line in "${lines[@]}"; do
                 [[ $line != *" 0" ]] || differs "Landlock ABI $1: $line"
         done
-        [ "${#lines[@]}" -eq 21 ] || differs "$output"
+        [ "${#lines[@]}" -eq 22 ] || differs "$output"
         [ "$(cat "$T/outside")" = kept ] && [ "$(stat -c %a "$T/outside")" = 600 ] || differs "the file outside was changed"
         agree
 }
@@ -115,6 +121,35 @@ works() {
         for _ in $(seq 100); do compgen -G "/tmp/hutch-box-$(id -u)-*" >/dev/null || break; sleep 0.05; done
         # another box of this user may live: only those whose lock is free count
         for d in /tmp/hutch-box-"$(id -u)"-*; do [ ! -d "$d" ] || ! flock -n "$d" true || differs "left: $d"; done
+        agree
+}
+
+# Whatever happens to init: nothing of the box stays. The control is init's own end, which is not the end of its children.
+@test "landlock: nothing is left of a box whose init was killed or stopped, nor of one that forks and forks" {
+        for signal in KILL STOP; do
+                "$HUTCH_BUILD/hutch" --isolation landlock --timeout 2s -c "setsid sleep $NAP & (setsid setsid sleep $NAP &); touch up; exec sleep $NAP" &
+                box=$!
+                for _ in $(seq 200); do [ -e up ] && break; sleep 0.05; done
+                kill -$signal "$(pgrep -P $box)"
+                wait $box || :
+                ! pgrep -r R,S,D,T -f "sleep $NAP" || differs "$signal: a process is left"
+                rm -f up
+        done
+        cat >roll.py <<'PY'
+import os, sys, time
+for _ in range(8):
+    if os.fork() == 0:
+        end = time.monotonic() + 30
+        while time.monotonic() < end: # each lives as long as it takes to make the next
+            if os.fork():
+                os._exit(0)
+        os._exit(0)
+open("up", "w")
+time.sleep(60)
+PY
+        timeout 20 "$HUTCH_BUILD/hutch" --isolation landlock --timeout 500ms -- python3 roll.py "$NAP" || [ $? -eq 124 ]
+        [ -e up ]
+        ! pgrep -r R,S,D,T -f "roll.py $NAP" || differs "a process that forks is left"
         agree
 }
 
