@@ -764,6 +764,20 @@ typedef struct hutch_problem {
 HUTCH_EXPORT int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem **ret,
                                   size_t *ret_n, hutch_error *err);
 
+/* ---- the container backend's image ---- */
+
+typedef struct hutch_image_options {
+        size_t struct_size;
+        const char *engine; /* "docker" or "podman"; NULL: whichever answers */
+        const char *image;  /* its name; NULL: "hutch-sandbox:latest", which policies use unless they name another */
+        const char *file;   /* a Dockerfile, built with its directory as context; NULL: hutch's own recipe */
+        const char *rootfs; /* instead of both: a directory or a tar file with a root file system; needs no registry */
+        int output;         /* a descriptor for what the engine prints; 0 or -1: nowhere */
+} hutch_image_options;
+
+/* Builds the image, and waits for it: minutes, where packages are fetched. options may be NULL. */
+HUTCH_EXPORT int hutch_image_build(const hutch_image_options *options, hutch_error *err);
+
 /* ---- looking without running ---- */
 
 /* The plan that a request would be run by, for people or as JSON; runs nothing; freed with free(). */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "../backend/image.h"
 #include "../supervise/foreground.h"
 #include "box.h"
 
@@ -73,6 +74,8 @@ static int plan_run(hutch_box *box, const struct hutch_request *request, struct 
         int r;
 
         r = make_plan(box->policy, request, &box->context->facts, NULL, &plan, err);
+        if (r >= 0 && plan->image && plan->build_image)
+                r = image_ensure(plan->engine, plan->image, err);
         return r < 0 ? r : layers_prepare(box, plan, ret, err);
 }
 

@@ -265,8 +265,42 @@ static void _noreturn_ give_up(struct life *l) {
         _exit(125);
 }
 
+/* Whether the control group that another program keeps the memory with had to kill. */
+static bool was_out_of_memory(const struct plan *plan) {
+        static const char *const files[] = {"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"};
+
+        if (!(plan->traits & TRAIT_OWN_LIMITS) || !plan->memory)
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+                _cleanup_(freep) char *text = NULL;
+                const char *count;
+
+                if (read_whole_file(AT_FDCWD, files[i], 4096, &text, NULL) < 0)
+                        continue;
+                count = strstr(text, "oom_kill ");
+                if (count && atoi(count + strlen("oom_kill ")) > 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The kernel is to take the command first, not init, which reports what happened. */
+static void offer_to_oom(const struct life *l) {
+        char path[64];
+        _cleanup_(closep) int fd = -1;
+
+        if (!(l->in->plan->traits & TRAIT_OWN_LIMITS) || l->target <= 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", l->target);
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd >= 0)
+                write_all(fd, "1000", 4);
+}
+
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
+        if (was_out_of_memory(l->in->plan))
+                tell(l, INIT_LIMIT, HUTCH_KILLED_MEMORY);
         confine_remove(&l->scratch);
         tell(l, INIT_EXITED, status);
         _exit(0);
@@ -588,5 +622,6 @@ void init_run(struct init_input *in) {
         for (int i = 0; i < 3; i++)
                 if (in->streams[i] >= 0)
                         closep(&in->streams[i]);
+        offer_to_oom(&life);
         watch(&life);
 }

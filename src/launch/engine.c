@@ -293,6 +293,7 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
                 ret->control = ends[0];
                 theirs = ends[1];
         }
+        engine_sweep(e);
         r = start_program(e, in, theirs, program, ret, err);
         if (r >= 0 && backend->inherits && hand_over(e, ret->control) < 0)
                 r = error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "cannot pass the plan to hutch-init");
@@ -315,16 +316,22 @@ void engine_read_complaint(const struct engine *e, char *ret, size_t room) {
                 return;
         text[n] = 0;
         line = strrchr(text, '\n');
+        /* The reason is above where a program ends with a pointer to its help. */
+        while (line && strstr(line, "--help")) {
+                *line = 0;
+                line = strrchr(text, '\n');
+                if (line && !line[1]) {
+                        *line = 0;
+                        line = strrchr(text, '\n');
+                }
+        }
         snprintf(ret, room, "%s", line ? line + 1 : text);
 }
 
-void engine_kill(struct engine *e) {
+static void run_quietly(char *const *argv, char *const *env) {
         struct pollfd end;
-        pid_t pid;
+        pid_t pid = fork();
 
-        if (!e || !e->spec.kill)
-                return;
-        pid = fork();
         if (pid == 0) {
                 sigset_t none;
                 int null = open("/dev/null", O_RDWR);
@@ -334,7 +341,7 @@ void engine_kill(struct engine *e) {
                 syscall(SYS_close_range, 3, ~0u, 0);
                 sigemptyset(&none);
                 sigprocmask(SIG_SETMASK, &none, NULL);
-                execve(e->spec.kill[0], e->spec.kill, e->spec.env);
+                execve(argv[0], argv, env);
                 _exit(127);
         }
         if (pid < 0)
@@ -344,4 +351,22 @@ void engine_kill(struct engine *e) {
                 kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         closep(&end.fd);
+}
+
+void engine_kill(struct engine *e) {
+        if (e && e->spec.kill)
+                run_quietly(e->spec.kill, e->spec.env);
+}
+
+/* Of a hutch that was killed while its box was being started something may be left under the name of its directory. */
+void engine_sweep(struct engine *e) {
+        size_t last = strv_length(e->spec.kill);
+
+        for (char **name = e->dir.swept; last > 0 && name && *name; name++) {
+                char *own = e->spec.kill[last - 1];
+
+                e->spec.kill[last - 1] = *name;
+                run_quietly(e->spec.kill, e->spec.env);
+                e->spec.kill[last - 1] = own;
+        }
 }

@@ -23,6 +23,8 @@ int engine_accept(struct engine *e);
 /* The last line that the program printed; "" if none. */
 void engine_read_complaint(const struct engine *e, char *ret, size_t room);
 
+/* Removes what a hutch that was killed left of a box that was being started. */
+void engine_sweep(struct engine *e);
 /* Ends the box by the program's own means, if it has them. */
 void engine_kill(struct engine *e);
 void engine_free(struct engine *e);
@@ -32,6 +34,7 @@ void engine_free(struct engine *e);
 struct private_dir {
         int parent, lock;
         char name[64], path[192];
+        char **swept; /* names of those that were removed */
 };
 
 int private_dir_make(const char *runtime, struct private_dir *ret, struct hutch_error *err);

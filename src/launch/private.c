@@ -9,6 +9,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "../base/strv.h"
+
 /* They hold files only, and never more than these calls made. */
 static void remove_in(int parent, const char *name) {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -24,7 +26,7 @@ static void remove_in(int parent, const char *name) {
         unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-static void sweep(int parent, const char *prefix) {
+static void sweep(int parent, const char *prefix, char ***swept) {
         int again = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = again < 0 ? NULL : fdopendir(again);
         struct dirent *entry;
@@ -41,7 +43,8 @@ static void sweep(int parent, const char *prefix) {
                         continue;
                 fd = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
-                        remove_in(parent, entry->d_name);
+                        if (strv_push(swept, entry->d_name) >= 0)
+                                remove_in(parent, entry->d_name);
         }
         closedir(dir);
 }
@@ -86,7 +89,7 @@ int private_dir_make(const char *runtime, struct private_dir *ret, struct hutch_
                 parent = open(parents[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
                 if (parent < 0 || fstat(parent, &st) < 0 || (i == 0 && st.st_uid != geteuid()))
                         continue;
-                sweep(parent, prefix);
+                sweep(parent, prefix, &ret->swept);
                 r = make_in(parent, prefix, ret);
                 if (r < 0)
                         continue;
@@ -98,6 +101,7 @@ int private_dir_make(const char *runtime, struct private_dir *ret, struct hutch_
 }
 
 void private_dir_remove(struct private_dir *dir) {
+        strv_free(take_ptr(dir->swept));
         if (dir->lock < 0)
                 return;
         remove_in(dir->parent, dir->name);

@@ -56,7 +56,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->engine_env);
         wire_put_str(b, p->engine);
         wire_put_str(b, p->image);
-        wire_put_strv(b, p->volumes);
+        wire_put_u32(b, p->build_image);
         wire_put_u64(b, p->timeout_ms);
         wire_put_u64(b, p->output_cap);
         wire_put_u32(b, p->n_layers);
@@ -180,7 +180,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->engine_env = wire_get_strv(&r);
         p->engine = wire_get_str(&r);
         p->image = wire_get_str(&r);
-        p->volumes = wire_get_strv(&r);
+        p->build_image = wire_get_u32(&r) == 1;
         p->timeout_ms = wire_get_u64(&r);
         p->output_cap = wire_get_u64(&r);
         p->n_layers = wire_get_u32(&r);

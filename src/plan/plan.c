@@ -40,7 +40,6 @@ void plan_free(struct plan *plan) {
         strv_free(plan->engine_env);
         free(plan->engine);
         free(plan->image);
-        strv_free(plan->volumes);
         free(plan);
 }
 
@@ -108,6 +107,14 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
                 plan->uid = plan->gid = 0;
                 user = "root";
                 home = "/root";
+        }
+        if (in->traits & TRAIT_IMAGE) {
+                if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_ROOT)
+                        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                         "--as root is not supported on '%s': its files would be another user's",
+                                         in->backend);
+                home = "/home/user";
+                host_name = "sandbox";
         }
         if (in->traits && !(in->traits & TRAIT_OWN_ROOT))
                 home = SCRATCH "/home";
@@ -190,7 +197,9 @@ static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_
                                          in->request->cwd);
                 cd = in->request->cwd;
         }
-        if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
+        if (in->traits & TRAIT_IMAGE)
+                plan->cwd = strdup("/workspace");
+        else if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
                 plan->cwd = strdup(own_root ? "/workspace" : in->traits ? SCRATCH "/workspace" : "/");
         else if (!own_root && in->traits && policy_workspace(in->policy) == HUTCH_WORKSPACE_COW)
                 r = asprintf(&plan->cwd, PLAN_COPY "0/%s", path_basename(ws->real));
@@ -223,7 +232,9 @@ static void set_limits(struct plan *plan, const struct plan_input *in) {
         plan->cpu_time_ms = policy_number(policy, KEY_CPU_TIME);
         plan->pids = policy_number(policy, KEY_PIDS);
         plan->disk = policy_number(policy, KEY_DISK);
-        plan->memory_by_group = plan->memory && groups->memory;
+        plan->memory_by_group = plan->memory && (groups->memory || in->traits & TRAIT_OWN_LIMITS);
+        if (in->traits & TRAIT_OWN_LIMITS)
+                return;
         plan->group = plan->memory_by_group || ((plan->cpu_percent || plan->cpu_time_ms) && groups->cpu) ||
                       (plan->pids && groups->pids);
 }
@@ -310,7 +321,9 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
         if (r >= 0)
                 r = set_cwd(plan, in, err);
         if (r >= 0 && in->traits)
-                r = own_root ? plan_add_files(plan, in, err) : plan_add_grants(plan, in, err);
+                r = in->traits & TRAIT_IMAGE ? plan_add_image(plan, in, err)
+                    : own_root               ? plan_add_files(plan, in, err)
+                                             : plan_add_grants(plan, in, err);
         if (r >= 0)
                 r = plan_add_env(plan, in, err);
         if (r >= 0)

@@ -104,7 +104,7 @@ struct plan {
         struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
         char **engine_env;    /* of the program that builds the walls: the caller's variables that it goes by */
         char *engine, *image; /* of a container: which engine (auto, docker, podman), and the image */
-        char **volumes;       /* further ones of a container, host:container:mode */
+        bool build_image;     /* where it does not exist */
 };
 
 struct plan_input {
@@ -172,6 +172,9 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
 bool plan_has_copies(const struct plan *plan);
 int plan_check_grants(const struct plan_input *in, struct hutch_error *err);
 int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
+/* The same for a box whose root is an image. */
+#define DEFAULT_IMAGE "hutch-sandbox:latest"
+int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_system(struct plan *plan, const struct plan_input *in);
 /* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
 int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,

@@ -22,6 +22,7 @@ static const char *const origin_names[] = {"builtin", "community", "untrusted", 
 static const char *const cow_system_names[] = {"no", "try", "yes", NULL};
 static const char *const isolation_names[] = {"auto",  "none",        "landlock",  "namespace",
                                               "bwrap", "systemd-run", "container", NULL};
+static const char *const engine_names[] = {"auto", "docker", "podman", NULL};
 static const struct alias isolation_aliases[] = {
         {"restricted", "auto"}, {"native", "none"}, {"docker", "container"}, {0}};
 
@@ -38,6 +39,17 @@ static int check_publish(const char *text, struct hutch_error *err) {
         if (streq(text, "auto") || publish_parse(text, &host_port, &port) >= 0)
                 return 0;
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not PORT, HOSTPORT:PORT or auto", text);
+}
+
+/* host:container:mode, both absolute; the mode may be left out. */
+static int check_volume(const char *text, struct hutch_error *err) {
+        const char *dest = strchr(text, ':'), *mode = dest ? strchr(dest + 1, ':') : NULL;
+
+        if (text[0] == '/' && dest && dest[1] == '/' && !strpbrk(text, ",\"\n") &&
+            (!mode || streq(mode, ":ro") || streq(mode, ":rw")))
+                return 0;
+        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                         "'%s' is not HOST:CONTAINER:ro or HOST:CONTAINER:rw with absolute paths", text);
 }
 
 static int check_host_port(const char *text, struct hutch_error *err) {

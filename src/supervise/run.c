@@ -19,6 +19,7 @@
 
 #define GRACE_MS 1000
 #define FORCE_MS 500
+#define ENGINE_FORCE_MS 10000 /* its program takes its time to end after init did */
 #define CHECK_EVERY_MS 50
 
 /* ---- the end ---- */
@@ -47,8 +48,9 @@ static void complain(const struct run *run, struct hutch_error *err) {
         char line[256];
 
         engine_read_complaint(run->box.engine, line, sizeof(line));
-        error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ECHILD, "'%s' started no box: %s", run->in.plan->backend,
-                  line[0] ? line : "its program ended without a message");
+        error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ECHILD, "'%s' started no box: %s%s", run->in.plan->backend,
+                  line[0] ? line : "its program ended without a message",
+                  run->in.plan->traits & TRAIT_IMAGE ? " ('hutch image build' makes the default image)" : "");
         error_stage(err, "launch");
 }
 
@@ -247,7 +249,7 @@ static bool is_without_pids(const struct run *run) {
 static void on_end(void *data, uint32_t events _unused_) {
         struct run *run = data;
         struct rusage usage;
-        int status;
+        int status = 0;
 
         memset(&usage, 0, sizeof(usage));
         if (wait4(run->box.pid, &status, WNOHANG, &usage) != run->box.pid && errno != ECHILD)
@@ -276,6 +278,10 @@ static void on_end(void *data, uint32_t events _unused_) {
         group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
                 run->reason = group_check(run->group);
+        /* Without a word of init, which the kernel may take first. */
+        if (run->reason == HUTCH_NOT_KILLED && !run->told && run->stands && run->in.plan->memory &&
+            run->in.plan->traits & TRAIT_OWN_LIMITS && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL)
+                run->reason = HUTCH_KILLED_MEMORY;
         if (run->reason == HUTCH_NOT_KILLED && run->group && is_out_of_time(run))
                 run->reason = HUTCH_KILLED_CPU;
         pump_free(take_ptr(run->pumps[0])); /* nobody is left to read it */
@@ -311,8 +317,12 @@ static void order(struct run *run, enum warden_order what, int value) {
 static void kill_now(struct run *run) {
         if (run->reaped)
                 return;
+        if (run->box.control < 0) { /* there is no init yet */
+                force(run);
+                return;
+        }
         order(run, ORDER_END, 0);
-        timer_set(run->loop, &run->force, FORCE_MS);
+        timer_set(run->loop, &run->force, run->box.engine ? ENGINE_FORCE_MS : FORCE_MS);
 }
 
 static void on_force(void *data) {
@@ -373,6 +383,10 @@ void run_stop(struct run *run, enum hutch_kill_reason reason) {
         if (run->over || run->reaped || run->reason != HUTCH_NOT_KILLED)
                 return;
         run->reason = reason;
+        if (run->box.control < 0) {
+                force(run);
+                return;
+        }
         order(run, ORDER_SIGNAL_ALL, SIGTERM);
         timer_set(run->loop, &run->grace, GRACE_MS);
 }

@@ -6,7 +6,7 @@
 #include "base/strv.h"
 #include "unit.h"
 
-#define KNOWN "auto, namespace, landlock, bwrap, none"
+#define KNOWN "auto, namespace, landlock, bwrap, container, none"
 
 static const struct choose_row {
         const char *name, *backend;
