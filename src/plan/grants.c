@@ -102,6 +102,10 @@ int plan_check_grants(const struct plan_input *in, struct hutch_error *err) {
                                  "--allow-nested needs the namespace backend");
         if (policy_number(policy, KEY_IDENTITY) == HUTCH_AS_ROOT)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "--as root needs the namespace backend");
+        if (policy_is_set(policy, KEY_AT) && policy_number(policy, KEY_AT) == AT_WORKSPACE)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
+                                 "--at workspace is not possible on 'landlock': a path cannot appear elsewhere without "
+                                 "a mount namespace");
         if (policy_number(policy, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
                 return refuse(err, "--cow", "/", "only the workspace can be copy-on-write without a mount namespace");
         if (policy_workspace(policy) == HUTCH_WORKSPACE_COW && policy_flag(policy, KEY_EPHEMERAL))
