@@ -72,8 +72,12 @@ static void on_control(struct relay *relay, struct source *source, uint32_t even
                         take_names(relay, &order, fd);
                 return;
         }
+        if (order.kind == RELAY_FORGET) {
+                publish_close(relay, order.port);
+                return;
+        }
         event.port = order.port;
-        event.error.errnum = -publish_open(relay, order.port, order.port, &event.host_port);
+        event.error.errnum = -publish_open(relay, order.port, order.port, false, &event.host_port);
         (void) send(source->fd, &event, sizeof(event), MSG_NOSIGNAL);
 }
 
@@ -140,7 +144,7 @@ static int publish_all(struct relay *relay, struct hutch_error *err) {
 
                 if (sscanf(*p, "%u:%u", &host, &box) != 2)
                         return error_set(err, HUTCH_E_INTERNAL, EINVAL, "invalid port '%s'", *p);
-                r = publish_open(relay, (uint16_t) host, (uint16_t) box, &event.host_port);
+                r = publish_open(relay, (uint16_t) host, (uint16_t) box, true, &event.host_port);
                 if (r < 0)
                         return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot publish port %u on the host: %s%s", box,
                                          errno_text(-r),

@@ -36,6 +36,7 @@ struct relay_event {
 /* What the warden sends. */
 enum relay_order_kind {
         RELAY_LISTEN, /* publish .port under its own number */
+        RELAY_FORGET, /* nothing in the box listens on .port any more */
         RELAY_NAMES,  /* the host's resolver set-up changed; with a memfd that holds resolv.conf, then hosts */
 };
 

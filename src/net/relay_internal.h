@@ -66,7 +66,8 @@ struct relay {
         uint64_t refusals[MAX_REFUSALS];
         size_t n_refusals;
         struct resolver resolver;
-        size_t n_flows, max_flows, n_published;
+        size_t n_flows, max_flows, n_published; /* of them published, each with a listener of its own */
+        struct published *published;
         bool paused; /* listeners are not watched: there are too many flows */
         struct flow *ready, *dead;
         int pipes[MAX_PIPES][2];
@@ -104,7 +105,8 @@ void relay_bury(struct relay *relay);
 void relay_resume(struct relay *relay);
 
 /* ---- publishing (publish.c) ---- */
-int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, uint16_t *ret_port);
+int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, bool fixed, uint16_t *ret_port);
+void publish_close(struct relay *relay, uint16_t port);
 /* Carries an accepted connection of the host's to a port of the box; takes fd. */
 void flow_into_box(struct relay *relay, int fd, uint16_t port);
 

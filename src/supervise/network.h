@@ -13,7 +13,8 @@ struct relay_link {
         struct listener *listeners;
         struct pending *pending;
         uint8_t published[8192]; /* a bit for each port */
-        struct names *names;     /* the watch over the host's resolver set-up */
+        unsigned n_published;
+        struct names *names; /* the watch over the host's resolver set-up */
 };
 
 void names_watch(struct run *run);

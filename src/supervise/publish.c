@@ -3,11 +3,13 @@
  * A filter notifies the warden of listen(). The warden takes a duplicate of the socket, lets the relay open the port of
  * the same number on the host's loopback, and only then performs the call, on its duplicate: what was judged is what is
  * acted on, whatever the box does to its descriptors meanwhile. A port that is taken on the host is EADDRINUSE in the
- * box. A published port stays published until the box ends. */
+ * box. A published port stays published until the box ends, or until there are many and nothing listens on it any more.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -23,6 +25,7 @@
 #endif
 
 #define MAX_PENDING 64
+#define PUBLISHED_MANY 100
 
 struct listener {
         struct run *run;
@@ -107,6 +110,47 @@ static size_t count_pending(const struct relay_link *l) {
         return n;
 }
 
+/* Ports on which something in the box listens, of the lines of /proc/net/tcp. */
+static void see_listeners(const char *text, uint8_t bits[static 8192]) {
+        for (const char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
+                unsigned port, state;
+
+                if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &port, &state) == 2 &&
+                    state == TCP_LISTEN && port < 65536)
+                        bits[port / 8] |= (uint8_t) (1 << port % 8);
+        }
+}
+
+/* Gives back the ports that the box has closed again, so that there is room for others. */
+static void forget_closed(struct run *run) {
+        static const char *const tables[] = {"tcp", "tcp6"};
+        struct relay_link *l = run->relay;
+        uint8_t listening[8192] = {0};
+
+        for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+                _cleanup_(freep) char *text = NULL;
+                char path[64];
+
+                snprintf(path, sizeof(path), "/proc/%d/net/%s", run_init(run), tables[i]);
+                if (read_whole_file(AT_FDCWD, path, 4 << 20, &text, NULL) < 0)
+                        return;
+                see_listeners(text, listening);
+        }
+        for (const struct pending *p = l->pending; p; p = p->next)
+                listening[p->port / 8] |= (uint8_t) (1 << p->port % 8);
+        for (unsigned port = 1; port < 65536; port++) {
+                struct relay_order order = {.kind = RELAY_FORGET, .port = (uint16_t) port};
+                uint8_t bit = (uint8_t) (1 << port % 8);
+
+                if (!(l->published[port / 8] & bit) || listening[port / 8] & bit)
+                        continue;
+                if (send(l->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(order))
+                        return;
+                l->published[port / 8] &= (uint8_t) ~bit;
+                l->n_published--;
+        }
+}
+
 static void judge(struct run *run, int listener, const struct seccomp_notif *call) {
         _cleanup_(closep) int fd = take_socket(listener, call);
         struct relay_order order = {.kind = RELAY_LISTEN};
@@ -128,6 +172,8 @@ static void judge(struct run *run, int listener, const struct seccomp_notif *cal
                         return;
                 }
         }
+        if (l->n_published >= PUBLISHED_MANY)
+                forget_closed(run);
         order.port = port;
         p = count_pending(l) < MAX_PENDING ? calloc(1, sizeof(*p)) : NULL;
         if (!p || send(l->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(order)) {
@@ -177,8 +223,10 @@ void publish_watch(struct run *run, int fd) {
 bool publish_answered(struct run *run, uint16_t port, int errnum) {
         struct relay_link *l = run->relay;
 
-        if (errnum == 0)
+        if (errnum == 0 && !(l->published[port / 8] & 1 << port % 8)) {
                 l->published[port / 8] |= (uint8_t) (1 << port % 8);
+                l->n_published++;
+        }
         for (struct pending **at = &l->pending; *at;) {
                 struct pending *p = *at;
 

@@ -97,6 +97,9 @@ class _Threading(socketserver.ThreadingMixIn):
     daemon_threads = True
     allow_reuse_address = True
 
+    def handle_error(self, request, client_address):
+        pass  # a box that resets a connection
+
 
 class _Tcp(_Threading, socketserver.TCPServer):
     request_queue_size = 1024
