@@ -11,6 +11,7 @@ void relay_config_encode(const struct relay_config *config, struct buf *b) {
         wire_put_u32(b, (config->outbound ? 1u : 0) | (config->publish_auto ? 4u : 0));
         wire_put_str(b, config->log);
         wire_put_strv(b, config->rules);
+        wire_put_strv(b, config->origins);
         wire_put_strv(b, config->host_ports);
         wire_put_strv(b, config->publish);
 }
@@ -21,6 +22,9 @@ void relay_config_get(struct wire_reader *r, struct relay_config *ret) {
         *ret = (struct relay_config){.outbound = flags & 1, .publish_auto = flags & 4};
         ret->log = wire_get_str(r);
         ret->rules = wire_get_strv(r);
+        ret->origins = wire_get_strv(r);
+        if (strv_length(ret->origins) != strv_length(ret->rules))
+                r->failed = true;
         ret->host_ports = wire_get_strv(r);
         ret->publish = wire_get_strv(r);
 }
@@ -46,6 +50,7 @@ bool relay_config_is_needed(const struct relay_config *config) {
 void relay_config_done(struct relay_config *config) {
         free(config->log);
         strv_free(config->rules);
+        strv_free(config->origins);
         strv_free(config->host_ports);
         strv_free(config->publish);
         *config = (struct relay_config){0};

@@ -229,6 +229,17 @@ static int make_answer_socket(const struct gate_request *q) {
         return take_fd(&fd);
 }
 
+/* A published port that nothing in the box listens on would otherwise lead to the host's port of that number, and from
+ * there back into the box, and so on. */
+static int make_socket_into_box(int family) {
+        const uint32_t mark = NFT_MARK_INTO_BOX;
+        _cleanup_(closep) int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) < 0)
+                return -errno;
+        return take_fd(&fd);
+}
+
 static bool is_internet(const struct address *a) {
         return a->family == AF_INET || a->family == AF_INET6;
 }
@@ -249,7 +260,7 @@ static void _noreturn_ serve(int channel, int nft) {
                 else if (q.operation == GATE_ALLOW)
                         result = nft_allow(nft, &q.address, q.port, q.seconds);
                 else if (q.operation == GATE_CONNECT)
-                        result = fd = socket(q.address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                        result = fd = make_socket_into_box(q.address.family);
                 else
                         result = fd = make_answer_socket(&q);
                 if (message_send(channel, &result, sizeof(result), &fd, fd < 0 ? 0 : 1) < 0)

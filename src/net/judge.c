@@ -30,6 +30,8 @@ static struct pin *find_pin(struct relay *relay, const struct address *a, const 
         return NULL;
 }
 
+static const struct address loopback4 = {AF_INET, {127, 0, 0, 1}}, loopback6 = {AF_INET6, {[15] = 1}};
+
 static bool is_loopback(const struct address *a) {
         return streq(address_special(a) ?: "", "loopback");
 }
@@ -39,9 +41,11 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
 
         *ret = (struct verdict){0};
         if (is_loopback(a)) {
+                bool usual = address_equal(a, &loopback4) || address_equal(a, &loopback6); /* not 127.0.0.53 */
+
                 ret->host = true;
-                ret->allowed = !udp && relay->all_host_ports;
-                for (size_t i = 0; !udp && i < relay->n_host_ports; i++)
+                ret->allowed = usual && !udp && relay->all_host_ports;
+                for (size_t i = 0; usual && !udp && i < relay->n_host_ports; i++)
                         ret->allowed |= relay->host_ports[i] == port;
                 return;
         }
@@ -120,6 +124,25 @@ static int pin_one(struct relay *relay, const char *name, const struct address *
         return 0;
 }
 
+/* Each refusal is reported once, and there is a limit to what a box can make the relay remember. */
+static bool is_new(struct relay *relay, const void *data, size_t len) {
+        uint64_t h = 1469598103934665603ull;
+
+        for (size_t i = 0; i < len; i++)
+                h = (h ^ ((const uint8_t *) data)[i]) * 1099511628211ull;
+        for (size_t i = 0; i < relay->n_refusals; i++)
+                if (relay->refusals[i] == h)
+                        return false;
+        if (relay->n_refusals == MAX_REFUSALS)
+                return false;
+        relay->refusals[relay->n_refusals++] = h;
+        return true;
+}
+
+static void send_event(struct relay *relay, const struct relay_event *event) {
+        (void) send(relay->control.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* Whether the host has a way to the address at all; an answer without one would only delay a program. */
 static bool is_routed(const struct address *a) {
         struct sockaddr_storage sa;
@@ -139,14 +162,23 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
 
                 if (special && !rules_match_address(relay->rules, relay->n_rules, a, 0)) {
                         struct relay_event event = {.kind = RELAY_REFUSED};
+                        struct {
+                                struct address a;
+                                char name[NAME_MAX_LENGTH + 1];
+                        } key;
                         char text[ADDRESS_TEXT];
 
+                        memset(&key, 0, sizeof(key));
+                        key.a = *a;
+                        strcpy(key.name, name);
+                        if (!is_new(relay, &key, sizeof(key)))
+                                continue;
                         snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
                         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
                         snprintf(event.name, sizeof(event.name), "%s", name);
                         if (!streq(special, "loopback"))
                                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
-                        (void) message_send(relay->control.fd, &event, sizeof(event), NULL, 0);
+                        send_event(relay, &event);
                         continue;
                 }
                 if (!is_routed(a))
@@ -163,25 +195,6 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
 }
 
 /* ---- reports ---- */
-
-/* Each refusal is reported once, and there is a limit to what a box can make the relay remember. */
-static bool is_new(struct relay *relay, const void *data, size_t len) {
-        uint64_t h = 1469598103934665603ull;
-
-        for (size_t i = 0; i < len; i++)
-                h = (h ^ ((const uint8_t *) data)[i]) * 1099511628211ull;
-        for (size_t i = 0; i < relay->n_refusals; i++)
-                if (relay->refusals[i] == h)
-                        return false;
-        if (relay->n_refusals == MAX_REFUSALS)
-                return false;
-        relay->refusals[relay->n_refusals++] = h;
-        return true;
-}
-
-static void send_event(struct relay *relay, const struct relay_event *event) {
-        (void) send(relay->control.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
 
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule) {
         struct relay_event event = {.kind = RELAY_REFUSED};

@@ -11,8 +11,10 @@
  *             tcp|udp dport 53 tproxy to the relay, meta mark set 1 accept
  *             ip daddr @a4, ip daddr . meta l4proto . th dport @p4, ranges: the same }
  *         chain loopback {
+ *             meta mark 2 accept                                           the relay connects to the box
  *             socket transparent 0 accept                                  the box listens there itself
- *             tcp|udp dport 53, tcp dport @host: tproxy to the relay }
+ *             tcp|udp dport 53: tproxy to the relay
+ *             ip daddr 127.0.0.1 tcp dport @host: the same }
  *         chain input { type filter hook input priority filter;
  *             meta mark 1 accept; ip daddr 127.0.0.0/8 accept; ip daddr 198.18.0.1 accept
  *             limit rate 50/second log group 1
@@ -273,6 +275,7 @@ static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
 enum { SET_A4 = 1, SET_P4, SET_A6, SET_P6, SET_HOST };
 
+static const struct range usual4 = {{AF_INET, {127, 0, 0, 1}}, 32};
 static const struct range loopback4 = {{AF_INET, {127}}, 8}, loopback6 = {{AF_INET6, {[15] = 1}}, 128};
 static const struct range own4 = {BOX_ADDRESS_4, 32}, own6 = {BOX_ADDRESS_6, 128};
 
@@ -333,7 +336,7 @@ static void add_goto(struct rules *b, const char *chain, const struct range *ran
 static void add_host_ports(struct rules *b, const struct gate_config *config, int family) {
         for (size_t i = 0; i < config->n_host_ports || (i == 0 && config->all_host_ports); i++) {
                 begin_rule(b, "loopback", "tproxy");
-                match_family(b, family);
+                match_range(b, family == AF_INET ? &usual4 : &loopback6);
                 match_protocol(b, IPPROTO_TCP);
                 if (!config->all_host_ports)
                         match_port(b, config->host_ports[i]);
@@ -343,6 +346,8 @@ static void add_host_ports(struct rules *b, const struct gate_config *config, in
 }
 
 static void add_prerouting(struct rules *b, const struct gate_config *config, bool ipv6) {
+        const uint32_t into_box = NFT_MARK_INTO_BOX;
+
         add_goto(b, "prerouting", &loopback4, NFT_GOTO, "loopback");
         add_goto(b, "prerouting", &loopback6, NFT_GOTO, "loopback");
         add_goto(b, "prerouting", &own4, NF_ACCEPT, NULL);
@@ -350,6 +355,11 @@ static void add_prerouting(struct rules *b, const struct gate_config *config, bo
         begin_rule(b, "prerouting", "socket");
         match_socket(b, 1);
         mark_and_accept(b);
+        end_rule(b);
+        begin_rule(b, "loopback", "rules");
+        load_meta(b, NFT_META_MARK, NFT_REG32_00);
+        compare(b, NFT_REG32_00, &into_box, sizeof(into_box));
+        verdict(b, NF_ACCEPT, NULL);
         end_rule(b);
         begin_rule(b, "loopback", "socket");
         match_socket(b, 0);

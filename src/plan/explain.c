@@ -82,7 +82,8 @@ static void put_network(struct buf *b, const struct plan *plan) {
                 buf_puts(b, "network   none but the box's own loopback\n");
         else
                 buf_printf(b, "network   allowed hosts%s\n", plan->network.rules ? "" : ": none");
-        put_list(b, "allow     ", plan->network.rules);
+        for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
+                buf_printf(b, "allow     %s  (%s)\n", plan->network.rules[i], plan->network.origins[i]);
         put_list(b, "publish   ", plan->network.publish);
         if (plan->network.publish_auto)
                 buf_puts(b, "publish   every TCP port that the box listens on\n");
@@ -287,6 +288,17 @@ static json_t *json_settings(const struct hutch_policy *policy) {
         return list;
 }
 
+static json_t *json_network(const struct plan *plan) {
+        json_t *allow = json_array();
+
+        for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
+                json_array_append_new(allow, json_pack("{s:o, s:o}", "rule", json_text(plan->network.rules[i]),
+                                                       "origin", json_text(plan->network.origins[i])));
+        return json_pack("{s:b, s:b, s:o, s:o, s:b, s:o}", "open", plan->net_open, "allowlist", plan->network.outbound,
+                         "allow", allow, "publish", json_texts(plan->network.publish), "publish_auto",
+                         plan->network.publish_auto, "host_ports", json_texts(plan->network.host_ports));
+}
+
 int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy, char **ret) {
         json_t *root, *enforced = json_object();
 
@@ -298,6 +310,8 @@ int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy
                          json_identity(plan), "nested", plan->nested, "limits", json_limits(plan), "steps",
                          json_steps(plan), "env", json_env(plan), "enforced", enforced, "notices",
                          json_events((const struct hutch_event *const *) plan->events.items));
+        if (root)
+                json_object_set_new(root, "network", json_network(plan));
         if (root && plan->commands)
                 json_object_set_new(root, "commands",
                                     json_pack("{s:o, s:o}", "allow",

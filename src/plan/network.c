@@ -17,6 +17,8 @@ static int add_rules(struct plan *plan, const struct hutch_policy *p) {
                 r = net_rule_parse(p->hosts[i].host, p->hosts[i].port, &rule, &ignored);
                 if (r >= 0)
                         r = strv_push(&plan->network.rules, net_rule_format(&rule, text));
+                if (r >= 0)
+                        r = strv_push(&plan->network.origins, p->hosts[i].origin);
         }
         return r;
 }

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "../base/io.h"
 #include "../net/address.h"
@@ -41,6 +42,38 @@ struct pending { /* a call that waits for the relay */
         struct pending *next;
 };
 
+/* Closes the warden's duplicate. If the box has closed its own meanwhile this is the last one, and with SO_LINGER and
+ * unsent data close() would wait as long as the box likes. A process that exits does not linger: so a child holds the
+ * socket until the warden has closed its own, and exits. */
+static void close_duplicate(int *fd) {
+        const struct linger none = {0};
+        char byte;
+        int ends[2];
+        pid_t pid;
+
+        if (*fd < 0)
+                return;
+        if (pipe2(ends, O_CLOEXEC) < 0) {
+                (void) setsockopt(*fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* the box could undo it */
+                closep(fd);
+                return;
+        }
+        pid = fork();
+        if (pid == 0) {
+                close(ends[1]);
+                while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+                        ;
+                _exit(0);
+        }
+        if (pid < 0)
+                (void) setsockopt(*fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+        closep(fd);
+        close(ends[0]);
+        close(ends[1]);
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                ;
+}
+
 static void answer(int listener, uint64_t id, int result) {
         struct seccomp_notif_resp response = {.id = id, .error = result < 0 ? result : 0, .val = 0};
 
@@ -64,7 +97,8 @@ static int open_process(pid_t tid) {
 }
 
 static int take_socket(int listener, const struct seccomp_notif *call) {
-        _cleanup_(closep) int process = open_process((pid_t) call->pid), fd = -1;
+        _cleanup_(closep) int process = open_process((pid_t) call->pid);
+        _cleanup_(close_duplicate) int fd = -1;
 
         if (process < 0)
                 return process;
@@ -152,7 +186,7 @@ static void forget_closed(struct run *run) {
 }
 
 static void judge(struct run *run, int listener, const struct seccomp_notif *call) {
-        _cleanup_(closep) int fd = take_socket(listener, call);
+        _cleanup_(close_duplicate) int fd = take_socket(listener, call);
         struct relay_order order = {.kind = RELAY_LISTEN};
         struct relay_link *l = run->relay;
         int backlog = (int) call->data.args[1], r;
@@ -236,7 +270,7 @@ bool publish_answered(struct run *run, uint16_t port, int errnum) {
                 }
                 answer(p->listener, p->id, errnum ? -errnum : perform(p->socket, p->backlog));
                 *at = p->next;
-                close(p->socket);
+                close_duplicate(&p->socket);
                 free(p);
         }
         return errnum == 0;
@@ -247,7 +281,7 @@ void publish_done(struct relay_link *l) {
                 struct pending *p = l->pending;
 
                 l->pending = p->next;
-                close(p->socket);
+                close_duplicate(&p->socket);
                 free(p);
         }
         while (l->listeners) {
