@@ -1,11 +1,12 @@
-/* Times snapshots, restores and forks of a box through the C API, after the box has written little and much.
+/* Times snapshots, restores and forks of a box and of a session through the C API, after it has written little and
+ * much.
  *
  * usage: snapshot ROUNDS WORKSPACE
  *
- * Each round has two fresh boxes: one writes 1 MB in 4 files, the other 500 MB in 2,000, and so again before each thing
- * that is measured: the snapshot and the fork have all of it to freeze, the restore has all of it to throw away. What a
- * round made is removed outside of the measured time. Prints one line for each thing: its name and the times in
- * nanoseconds. */
+ * Each round has two fresh boxes, and two sessions: one writes 1 MB in 4 files, the other 500 MB in 2,000, and so again
+ * before each thing that is measured: the snapshot and the fork have all of it to freeze, the restore has all of it to
+ * throw away. What a round made is removed outside of the measured time. Prints one line for each thing: its name and
+ * the times in nanoseconds. */
 #define _GNU_SOURCE
 #include <hutch/hutch.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SNAPSHOT, RESTORE, FORK, THINGS };
+enum { SNAPSHOT, RESTORE, FORK, THINGS, KINDS = 4 /* a box, a session; little, much */ };
 
 static const char *const names[] = {"snapshot", "restore", "fork"};
 static const char *const texts[] = {"head -c 1M /dev/zero | split -b 256K -a 3 - f",
@@ -74,7 +75,7 @@ static void measure(const hutch_policy *policy, const hutch_box_options *options
 int main(int argc, char **argv) {
         int rounds = argc > 1 ? atoi(argv[1]) : 0;
         hutch_box_options options = {.struct_size = sizeof(options)};
-        uint64_t *times = calloc((size_t) rounds * 2 * THINGS + 1, sizeof(*times));
+        uint64_t *times = calloc((size_t) rounds * KINDS * THINGS + 1, sizeof(*times));
         hutch_policy *policy = NULL;
         hutch_error err = {0};
 
@@ -84,13 +85,15 @@ int main(int argc, char **argv) {
         check(hutch_policy_set_workspace(policy, argv[2], HUTCH_WORKSPACE_COW, &err), "workspace", &err);
         check(hutch_context_new(HUTCH_WARDEN_PROCESS, &options.context, &err), "context", &err);
         for (int i = 0; i < rounds; i++)
-                for (int b = 0; b < 2; b++)
-                        measure(policy, &options, texts[b], times + (i * 2 + b) * THINGS);
-        for (int b = 0; b < 2; b++)
+                for (int k = 0; k < KINDS; k++) {
+                        options.session = k >= 2;
+                        measure(policy, &options, texts[k % 2], times + (i * KINDS + k) * THINGS);
+                }
+        for (int k = 0; k < KINDS; k++)
                 for (int t = 0; t < THINGS; t++) {
-                        printf("%s %s", names[t], sizes[b]);
+                        printf("%s%s %s", k >= 2 ? "session-" : "", names[t], sizes[k % 2]);
                         for (int i = 0; i < rounds; i++)
-                                printf(" %llu", (unsigned long long) times[(i * 2 + b) * THINGS + t]);
+                                printf(" %llu", (unsigned long long) times[(i * KINDS + k) * THINGS + t]);
                         printf("\n");
                 }
         hutch_context_free(options.context);

@@ -13,9 +13,9 @@ lines = ["## Snapshots", "",
          f"`bench/snapshot`: through the C API, median of {rounds} rounds, after the box wrote 1 MB in 4 files and 500 MB in 2,000. The snapshot",
          "and the fork have all of it to freeze, the restore has all of it to throw away. The disk is synced before each, outside of the time.", "",
          "| | 1 MB, ms | 500 MB, ms | 500 MB / 1 MB |", "|---|---:|---:|---:|"]
-for thing in ("snapshot", "restore", "fork"):
+for thing in [kind + thing for kind in ("", "session-") for thing in ("snapshot", "restore", "fork")]:
     small, large = (statistics.median(times[thing, size]) for size in ("1MB", "500MB"))
-    lines.append(f"| {thing} | {small:.2f} | {large:.2f} | {large / small:.2f} |")
+    lines.append(f"| {'' if thing.startswith('session') else 'box '}{thing.replace('-', ' ')} | {small:.2f} | {large:.2f} | {large / small:.2f} |")
 section = "\n".join(lines) + "\n"
 print(section, end="")
 with open(sys.argv[2]) as file:

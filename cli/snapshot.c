@@ -1,10 +1,8 @@
 /* hutch snapshot, restore, fork: the state of a box's copy-on-write folders, kept, taken back, branched off. */
 #include "cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,34 +23,6 @@ static void close_box(struct opened *o) {
         hutch_context_free(o->context);
 }
 
-/* A session is between its old and its new state for a moment, in which an interrupt must not end this process: the
- * work is done by a child that leads a session of its own, and the caller's process only waits for it. What may take
- * long, the wait for what runs in the session now, comes first and can be interrupted. */
-static int work_uninterrupted(const char *session, hutch_error *err) {
-        hutch_box *box = NULL;
-        char *state = NULL;
-        int r, status = 0;
-        pid_t pid;
-
-        r = hutch_box_attach(session, &box, err);
-        if (r < 0)
-                return r;
-        r = hutch_box_state(box, &state, err);
-        hutch_box_close(box);
-        free(state);
-        if (r < 0)
-                return r;
-        fflush(NULL);
-        pid = fork();
-        if (pid == 0)
-                setsid();
-        if (pid <= 0) /* without memory for a child the work is done here */
-                return 0;
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_HUTCH);
-}
-
 /* `id` as in hutch_box_options. */
 static int open_box(const struct invocation *in, const char *id, struct opened *ret, hutch_error *err) {
         const struct snapshot_options *o = in->options;
@@ -61,9 +31,6 @@ static int open_box(const struct invocation *in, const char *id, struct opened *
 
         *ret = (struct opened){0};
         if (o->session) {
-                r = o->copy ? 0 : work_uninterrupted(o->session, err); /* a copy leaves the session as it is */
-                if (r < 0)
-                        return r;
                 r = hutch_box_attach(o->session, &ret->box, err);
                 return r >= 0 && o->stop ? hutch_box_end_jobs(ret->box, err) : r;
         }
@@ -124,11 +91,35 @@ static int list(const struct invocation *in) {
         return 0;
 }
 
+struct wanted {
+        const char *session;
+        char *workspace;
+};
+
+static void see_session(void *user, const hutch_session_info *info) {
+        struct wanted *w = user;
+
+        if (!w->workspace && strcmp(info->name, w->session) == 0 && info->workspace)
+                w->workspace = strdup(info->workspace);
+}
+
+/* A name is one of the session's snapshots, wherever the caller is. */
+static int find(const struct invocation *in, const char *name, hutch_snapshot **ret, hutch_error *err) {
+        const struct snapshot_options *o = in->options;
+        struct wanted w = {.session = o->session};
+        int r = o->session ? hutch_sessions(see_session, &w, err) : 0;
+
+        if (r >= 0)
+                r = hutch_snapshot_open(name, w.workspace ? w.workspace : cli_value(in, "dir"), ret, err);
+        free(w.workspace);
+        return r;
+}
+
 static int drop(const struct invocation *in) {
         const struct snapshot_options *o = in->options;
         hutch_snapshot *snapshot = NULL;
         hutch_error err = {0};
-        int r = hutch_snapshot_open(o->remove, cli_value(in, "dir"), &snapshot, &err);
+        int r = find(in, o->remove, &snapshot, &err);
 
         if (r >= 0)
                 r = hutch_snapshot_remove(snapshot, &err);
@@ -215,7 +206,7 @@ static int restore(const struct invocation *in) {
         hutch_error err = {0};
         int r;
 
-        r = hutch_snapshot_open(in->args[0], cli_value(in, "dir"), &snapshot, &err);
+        r = find(in, in->args[0], &snapshot, &err);
         if (r >= 0)
                 r = open_box(in, o->box ? o->box : "", &opened, &err);
         /* There is no box any more: a new one, then. */

@@ -350,21 +350,6 @@ static void end_named(int warden, uint32_t session) {
         close(warden);
 }
 
-static int drop_layers(const char *box_id, struct layer_box **layers, struct hutch_error *err) {
-        _cleanup_(freep) char *root = NULL;
-        int r = 0;
-
-        if (!*layers && box_id) {
-                r = layer_root(environ, &root, err);
-                if (r >= 0)
-                        r = layer_open(root, box_id, layers, err);
-        }
-        if (r >= 0 && *layers)
-                r = layer_remove(*layers, err);
-        layer_free(take_ptr(*layers));
-        return r;
-}
-
 /* A named one is started again under its name, with a warden of this process's making. */
 static int leave_named(hutch_box *box, struct hutch_error *err) {
         int r = 0;
@@ -382,33 +367,6 @@ static int leave_named(hutch_box *box, struct hutch_error *err) {
         return r;
 }
 
-int hutch_box_reset(hutch_box *box, hutch_error *err) {
-        if (!box)
-                return api_null(err, __func__, "box");
-        int r = 0;
-
-        if (!box_is_session(box))
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
-        box_enter(box);
-        pthread_mutex_lock(&box->queue);
-        if (box->name)
-                r = leave_named(box, err);
-        else
-                stop(box);
-        if (r >= 0 && (box->layers || box->box_id))
-                r = drop_layers(box->box_id, &box->layers, err);
-        if (r >= 0)
-                r = prepare(box, err);
-        if (r >= 0)
-                r = begin(box, NULL, 0, err);
-        pthread_mutex_unlock(&box->queue);
-        box_leave(box);
-        return r;
-}
-
-/* ---- a pause: its files are to be changed from outside ---- */
-
-/* Ends the session and everything in it. For a named one this process becomes the one that opened it. */
 int session_box_pause(hutch_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         int r;
@@ -430,6 +388,37 @@ int session_box_resume(hutch_box *box, const char *state, size_t len, struct hut
         int r = prepare(box, err);
 
         return r < 0 ? r : begin(box, state, len, err);
+}
+
+static int open_anew(hutch_box *box, struct hutch_error *err) {
+        int r = 0;
+
+        stop(box);
+        if (box->layers) {
+                r = layer_remove(box->layers, err);
+                layers_free(box);
+        }
+        return r < 0 ? r : session_box_resume(box, NULL, 0, err);
+}
+
+int hutch_box_reset(hutch_box *box, hutch_error *err) {
+        if (!box)
+                return api_null(err, __func__, "box");
+        struct hutch_error why;
+        int r;
+
+        if (!box_is_session(box))
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
+        box_enter(box);
+        pthread_mutex_lock(&box->queue);
+        r = session_box_reset(box, &why);
+        if (r < 0 && why.code == HUTCH_E_SESSION_CLOSED && !box->name) /* its box is gone */
+                r = open_anew(box, &why);
+        if (r < 0 && err)
+                *err = why;
+        pthread_mutex_unlock(&box->queue);
+        box_leave(box);
+        return r;
 }
 
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err) {

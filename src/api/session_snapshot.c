@@ -1,6 +1,7 @@
 /* Snapshots, restores and forks of sessions: their files and what their shell remembers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "../base/io.h"
 #include "../layer/snapshot.h"
@@ -9,22 +10,95 @@
 
 extern char **environ;
 
-/* ---- of sessions: ended, its files taken, and started again with its state; all of it in a few milliseconds ---- */
+/* ---- by the session's warden, in its turn among the commands ---- */
 
-/* A process in the background writes to files that are about to be frozen. */
-static int know_state(hutch_box *box, bool alone, const char *purpose, struct client_state *ret,
+static int ask_change(hutch_box *box, struct warden_change *change, int *ret_fd, char id[128],
                       struct hutch_error *err) {
-        int r = session_box_state(box, ret, err);
+        int r;
 
-        if (r < 0 || !alone || ret->others == 0)
+        change->request = WARDEN_CHANGE;
+        change->session = box->session_id;
+        r = warden_client_change(box->warden, change, ret_fd, id, err);
+        if (r >= 0 && box->layers)
+                r = layer_reread(box->layers, err);
+        return r;
+}
+
+/* A snapshot that goes with this process unless it is finished. */
+static int prepare(hutch_box *box, bool whole, struct layer_snapshot **ret, struct hutch_error *err) {
+        struct warden_change change = {.what = CHANGE_SNAPSHOT, .whole = whole};
+        char id[128];
+        int fd = -1, r;
+
+        r = ask_change(box, &change, &fd, id, err);
+        if (r < 0) {
+                closep(&fd);
                 return r;
-        for (char *c = ret->names; *c; c++)
-                if (*c == '\n')
-                        *c = c[1] ? ',' : 0;
-        return error_set(err, HUTCH_E_IO, EBUSY,
-                         "%zu process%s beside the session's shell: %s: end them first (--stop does)%s", ret->others,
-                         ret->others == 1 ? " runs" : "es run", ret->names,
-                         streq(purpose, "export") ? "" : ", or have the files copied as they are (--copy)");
+        }
+        return snapshot_adopt(fd, id, ret, err);
+}
+
+static bool works_in_copies(const hutch_box *box) {
+        return plan_has_copies(box->plan) && !box->plan->ephemeral;
+}
+
+int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
+        _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
+        int r;
+
+        if (works_in_copies(box))
+                return copies_snapshot(box, ret, err);
+        r = prepare(box, false, &snapshot, err);
+        if (r >= 0)
+                r = snapshot_finish(snapshot, err);
+        if (r >= 0)
+                *ret = take_ptr(snapshot);
+        return r;
+}
+
+int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
+        struct warden_change change = {.what = CHANGE_RESTORE};
+
+        if (works_in_copies(box))
+                return copies_restore(box, snapshot, err);
+        snprintf(change.snapshot, sizeof(change.snapshot), "%s", snapshot->meta.id);
+        return ask_change(box, &change, NULL, NULL, err);
+}
+
+int session_box_reset(hutch_box *box, struct hutch_error *err) {
+        struct warden_change change = {.what = CHANGE_RESET};
+
+        return works_in_copies(box) ? copies_reset(box, err) : ask_change(box, &change, NULL, NULL, err);
+}
+
+/* Another box with what the session has now: its files and, in *ret_shell, what its shell remembers. */
+static int branch_off(hutch_box *box, bool whole, struct layer_box **ret, char **ret_shell, size_t *ret_len,
+                      struct hutch_error *err) {
+        _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
+        _cleanup_(freep) char *root = NULL;
+        int r;
+
+        if (works_in_copies(box))
+                return copies_branch(box, ret, ret_shell, ret_len, err);
+        r = layer_root(environ, &root, err);
+        if (r >= 0)
+                r = prepare(box, whole, &snapshot, err);
+        if (r >= 0)
+                r = snapshot_get_shell(snapshot, ret_shell, ret_len, err);
+        if (r >= 0)
+                r = snapshot_unfold(root, snapshot, ret, err);
+        if (snapshot)
+                snapshot_drop(snapshot);
+        return r;
+}
+
+int session_box_fork(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
+        _cleanup_(freep) char *shell = NULL;
+        struct layer_box *layers = NULL;
+        size_t len = 0;
+        int r = branch_off(box, true, &layers, &shell, &len, err);
+
+        return r < 0 ? r : session_box_twin(box, layers, shell, len, ret, err);
 }
 
 /* Secrets stay behind. */
@@ -34,61 +108,6 @@ static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const stru
 
         dialect_put_without(&text, known->state, known->state_len, box->plan->env_block);
         return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
-}
-
-/* Goes on with that state. A failure before counts for more than one now. */
-static int resume_session(hutch_box *box, const char *state, size_t len, int r, struct hutch_error *err) {
-        struct hutch_error later;
-        int resumed = session_box_resume(box, state, len, r < 0 ? &later : err);
-
-        return r < 0 ? r : resumed;
-}
-
-/* Ends the session for the moment; what it is to go on with is in *ret. */
-static int pause_session(hutch_box *box, bool alone, const char *purpose, struct client_state *ret,
-                         struct hutch_error *err) {
-        int r;
-
-        /* Which would be gone with the first pause. */
-        if (!box->layers && !box->box_id)
-                return error_set(err, HUTCH_E_USAGE, EINVAL,
-                                 "the session keeps its files in memory: there is nothing to %s", purpose);
-        r = know_state(box, alone, purpose, ret, err);
-        return r < 0 ? r : session_box_pause(box, err);
-}
-
-int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
-        int r = pause_session(box, true, "snapshot", &known, err);
-
-        if (r < 0)
-                return r;
-        r = snapshot_make(box->layers, NULL, &snapshot, err);
-        if (r >= 0)
-                r = put_shell(box, snapshot, &known, err);
-        r = resume_session(box, known.state, known.state_len, r, err);
-        if (r < 0 && snapshot)
-                snapshot_remove(snapshot, NULL);
-        else if (r >= 0)
-                *ret = take_ptr(snapshot);
-        return r;
-}
-
-/* Back to how the session was when the snapshot was made; if that cannot be had it goes on as it is. */
-int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        _cleanup_(freep) char *shell = NULL;
-        size_t len = 0;
-        int r = snapshot_get_shell(snapshot, &shell, &len, err);
-
-        if (r >= 0)
-                r = pause_session(box, false, "restore", &known, err);
-        if (r < 0)
-                return r;
-        r = snapshot_restore(box->layers, snapshot, err);
-        return r < 0 ? resume_session(box, known.state, known.state_len, r, err)
-                     : resume_session(box, shell, len, r, err);
 }
 
 /* ---- of sessions: while everything in it stands still, its files are copied, and then it goes on ---- */
@@ -160,41 +179,23 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
         return r < 0 ? r : session_box_twin(box, layers, known.state, known.state_len, ret, err);
 }
 
-int session_box_fork(hutch_box *box, hutch_box **ret, struct hutch_error *err) {
-        _cleanup_(client_state_done) struct client_state known = {0};
-        _cleanup_(layer_freep) struct layer_box *layers = NULL;
-        int r = pause_session(box, true, "fork", &known, err);
-
-        if (r < 0)
-                return r;
-        r = snapshot_fork(box->layers, &layers, err);
-        r = resume_session(box, known.state, known.state_len, r, err);
-        return r < 0 ? r : session_box_twin(box, take_ptr(layers), known.state, known.state_len, ret, err);
-}
-
-/* The review takes the layers over for the time. */
-static int export_layers(hutch_box *box, const struct client_state *known, const char *file, uint64_t *ret_left_out,
-                         struct hutch_error *err) {
-        _cleanup_(buf_done) struct buf text = {0};
-        _cleanup_(freep) char *root = NULL, *id = strdup(box->layers->meta.id);
-        _cleanup_(closep) int fd = -1;
-        struct hutch_error later;
+/* The box that is written is one of its own, which nothing uses. */
+static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, uint64_t *ret_left_out,
+                      struct hutch_error *err) {
+        _cleanup_(closep) int fd =
+                openat(layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        _cleanup_(freep) char *id = strdup(layers->meta.id);
         hutch_review *review;
-        int r;
+        int r = !id ? -ENOMEM : fd < 0 ? -errno : write_all(fd, shell ? shell : "", len);
 
-        dialect_put_without(&text, known->state, known->state_len, box->plan->env_block);
-        fd = openat(box->layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        r = !id || text.oom ? -ENOMEM : fd < 0 ? -errno : write_all(fd, text.data, text.len);
+        layer_free(layers);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r));
-        layers_free(box);
         r = hutch_review_open(id, NULL, &review, err);
-        if (r >= 0) {
-                r = hutch_review_export(review, file, ret_left_out, err);
-                hutch_review_close(review);
-        }
-        if (layer_root(environ, &root, &later) >= 0 && layer_open(root, id, &box->layers, r < 0 ? &later : err) >= 0)
-                unlinkat(box->layers->fd, "shell", 0);
+        if (r < 0)
+                return r;
+        r = hutch_review_export(review, file, ret_left_out, err);
+        hutch_review_close(review);
         return r;
 }
 
@@ -203,18 +204,25 @@ int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_
                 return api_null(err, __func__, "name");
         if (!file)
                 return api_null(err, __func__, "file");
-        _cleanup_(client_state_done) struct client_state known = {0};
+        _cleanup_(freep) char *shell = NULL, *root = NULL, *id = NULL;
+        struct layer_box *layers = NULL;
         hutch_box *box;
+        size_t len = 0;
         int r = hutch_box_attach(name, &box, err);
 
         if (r < 0)
                 return r;
         pthread_mutex_lock(&box->queue);
-        r = pause_session(box, true, "export", &known, err);
-        if (r >= 0)
-                r = resume_session(box, known.state, known.state_len,
-                                   export_layers(box, &known, file, ret_left_out, err), err);
+        r = branch_off(box, false, &layers, &shell, &len, err);
         pthread_mutex_unlock(&box->queue);
         hutch_box_close(box);
+        if (r < 0)
+                return r;
+        id = strdup(layers->meta.id);
+        r = export_box(layers, shell, len, file, ret_left_out, err);
+        if (id && layer_root(environ, &root, NULL) >= 0 && layer_open(root, id, &layers, NULL) >= 0) {
+                layer_remove(layers, NULL);
+                layer_free(layers);
+        }
         return r;
 }

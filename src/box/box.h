@@ -90,7 +90,7 @@ int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, 
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
                      struct hutch_error *err);
-/* Snapshots of them. `root` is the folder of all boxes; the copies leave everything running. */
+/* Snapshots of them, by the session's warden. `root` is the folder of all boxes; the copies leave everything running. */
 struct layer_snapshot;
 int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err);
 int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
@@ -99,8 +99,14 @@ int session_box_copy(hutch_box *box, const char *root, struct client_state *know
                      uint64_t *ret_bytes, struct hutch_error *err);
 int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uint64_t *ret_bytes,
                           struct hutch_error *err);
+int session_box_reset(hutch_box *box, struct hutch_error *err);
+/* A box that works in private copies is ended for the time. */
 int session_box_pause(hutch_box *box, struct hutch_error *err);
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err);
+int copies_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err);
+int copies_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
+int copies_reset(hutch_box *box, struct hutch_error *err);
+int copies_branch(hutch_box *box, struct layer_box **ret, char **ret_shell, size_t *ret_len, struct hutch_error *err);
 /* One run: *ret_plan is what it was made by (NULL for a session, whose plan the box has). */
 int box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret_plan,
             struct buf output[3], struct outcome *ret, struct hutch_error *err);

@@ -268,7 +268,7 @@ static int use_layers(hutch_box *box, const struct plan *plan, struct plan **ret
         if (!numbers)
                 return error_oom(err);
         r = layer_settle_copies(box->layers, err);
-        if (r >= 0)
+        if (r >= 0 && !box_is_session(box)) /* there each run does */
                 r = layers_remember(box, err);
         if (r < 0)
                 return r;

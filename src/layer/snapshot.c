@@ -155,16 +155,24 @@ int snapshot_list(const char *root, char ***ret, struct hutch_error *err) {
         return 0;
 }
 
-int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err) {
+int snapshot_drop(struct layer_snapshot *snapshot) {
         _cleanup_(closep) int all = open_folder(snapshot->state, "snapshots");
         const char *id = snapshot->meta.id;
-        int r;
 
         if (flock(snapshot->fd, LOCK_EX | LOCK_NB) < 0)
-                return error_set(err, HUTCH_E_IO, errno, "snapshot %s is in use", id);
+                return -errno;
         (void) unlinkat(snapshot->fd, "meta", 0);
+        (void) unlinkat(snapshot->fd, "meta.next", 0);
         frozen_unref(snapshot->state, snapshot->meta.chain, NULL, id);
-        r = all < 0 ? all : tree_remove(all, id);
+        return all < 0 ? all : tree_remove(all, id);
+}
+
+int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err) {
+        const char *id = snapshot->meta.id;
+        int r = snapshot_drop(snapshot);
+
+        if (r == -EWOULDBLOCK)
+                return error_set(err, HUTCH_E_IO, r, "snapshot %s is in use", id);
         trash_empty(snapshot->state);
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot remove snapshot %s: %s", id, errno_text(-r)) : 0;
 }
@@ -266,6 +274,44 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
         return 0;
 }
 
+int snapshot_prepare(const struct layer_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
+        _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
+        int r;
+
+        if (!s)
+                return error_oom(err);
+        r = begin_snapshot(box, NULL, s);
+        if (r >= 0)
+                r = layer_meta_write(s->fd, "meta.next", &s->meta);
+        if (r < 0)
+                return give_up(box, s, r, err);
+        *ret = take_ptr(s);
+        return 0;
+}
+
+int snapshot_adopt(int fd, const char *id, struct layer_snapshot **ret, struct hutch_error *err) {
+        _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
+        int r;
+
+        if (!s || !(s->meta.id = strdup(id))) {
+                close(fd);
+                return error_oom(err);
+        }
+        s->fd = fd;
+        s->state = open_folder(fd, "../..");
+        r = s->state < 0 ? s->state : layer_meta_read(fd, "meta.next", &s->meta);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot read snapshot '%s': %s", id, errno_text(-r));
+        *ret = take_ptr(s);
+        return 0;
+}
+
+int snapshot_finish(struct layer_snapshot *s, struct hutch_error *err) {
+        if (renameat(s->fd, "meta.next", s->fd, "meta") < 0)
+                return error_set(err, HUTCH_E_IO, errno, "cannot keep snapshot %s: %s", s->meta.id, errno_text(errno));
+        return 0;
+}
+
 /* What is copied counts as the snapshot's from the first moment on, however long it takes: nobody sweeps it. */
 int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
                   struct hutch_error *err) {
@@ -304,11 +350,17 @@ static bool begins_with(char *const *v, char *const *first) {
         return true;
 }
 
-int snapshot_restore(struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
+int snapshot_check(const struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
         if (!begins_with(box->meta.lowers, snapshot->meta.lowers))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "snapshot %s is of other folders than box %s",
                                  snapshot->meta.id, box->meta.id);
-        return stack_replace(box, snapshot->meta.chain, err);
+        return 0;
+}
+
+int snapshot_restore(struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
+        int r = snapshot_check(box, snapshot, err);
+
+        return r < 0 ? r : stack_replace(box, snapshot->meta.chain, err);
 }
 
 int snapshot_unfold(const char *root, const struct layer_snapshot *snapshot, struct layer_box **ret,

@@ -19,6 +19,12 @@ struct layer_snapshot {
 /* `name` may be NULL; two snapshots of one workspace do not share one. */
 int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err);
 
+/* One that is swept when the last process is gone that has it open, unless it was finished before. Another process
+ * adopts it by the descriptor of its folder, which is taken over. */
+int snapshot_prepare(const struct layer_box *box, struct layer_snapshot **ret, struct hutch_error *err);
+int snapshot_adopt(int fd, const char *id, struct layer_snapshot **ret, struct hutch_error *err);
+int snapshot_finish(struct layer_snapshot *snapshot, struct hutch_error *err);
+
 /* The same of a box that goes on with the layers that it has, and that somebody else may hold: they are copied. They
  * must rest meanwhile. Adds to *cost. */
 int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
@@ -38,6 +44,11 @@ int snapshot_put_shell(struct layer_snapshot *snapshot, const char *state, size_
 int snapshot_get_shell(const struct layer_snapshot *snapshot, char **ret, size_t *ret_len, struct hutch_error *err);
 
 int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err);
+/* The same, but what it alone had is left to whoever empties the trash. */
+int snapshot_drop(struct layer_snapshot *snapshot);
+
+/* Whether the snapshot is of the box's folders. */
+int snapshot_check(const struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
 
 /* The box gets the snapshot's files; what it wrote since is thrown away. */
 int snapshot_restore(struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);

@@ -229,25 +229,46 @@ static int freeze(struct layer_box *box) {
         next.linked = false;
         if (r >= 0)
                 r = stack_commit(box, &next);
-        for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++) {
-                _cleanup_(closep) int frozen = frozen_open(box->state, id, n);
-
-                if (frozen >= 0)
-                        (void) tree_remove(frozen, "work");
-        }
+        else
+                frozen_unref(box->state, (char *const[]){id, NULL}, NULL, box->meta.id);
         layer_meta_done(&next);
         return r;
 }
 
-int stack_freeze(struct layer_box *box, struct hutch_error *err) {
+bool stack_is_touched(struct layer_box *box) {
         bool touched = false;
-        int r = 0;
 
         for (size_t n = 0; !touched && box->meta.lowers[n]; n++)
                 touched = is_touched(box, n);
-        if (touched)
-                r = freeze(box);
+        return touched;
+}
+
+int stack_freeze_mounted(struct layer_box *box, struct hutch_error *err) {
+        int r = freeze(box);
+
         return r < 0 ? stack_error(err, r, box, "freeze") : 0;
+}
+
+void stack_unmounted(struct layer_box *box) {
+        size_t length = strv_length(box->meta.chain);
+
+        for (size_t n = 0; length > 0 && box->meta.lowers[n]; n++) {
+                _cleanup_(closep) int frozen = frozen_open(box->state, box->meta.chain[length - 1], n);
+
+                if (frozen >= 0)
+                        (void) tree_remove(frozen, "work");
+        }
+}
+
+int stack_freeze(struct layer_box *box, struct hutch_error *err) {
+        int r;
+
+        if (!stack_is_touched(box))
+                return 0;
+        r = stack_freeze_mounted(box, err);
+        if (r >= 0)
+                stack_unmounted(box);
+        return r;
 }
 
 int stack_begin_replacing(struct layer_box *box, struct layer_meta *ret) {

@@ -22,6 +22,12 @@ int stack_open_top(const struct layer_box *box, char *const *chain, size_t n);
 /* Freezes what the box wrote since the last time, if it wrote anything; its own layers are empty then. */
 int stack_freeze(struct layer_box *box, struct hutch_error *err);
 
+/* The same of a box that runs, and goes on writing into the layer until it ends or another one takes its place. What
+ * overlayfs needs for that is removed by stack_unmounted(). */
+bool stack_is_touched(struct layer_box *box);
+int stack_freeze_mounted(struct layer_box *box, struct hutch_error *err);
+void stack_unmounted(struct layer_box *box);
+
 /* Makes one frozen layer of all. */
 int stack_compact(struct layer_box *box, struct hutch_error *err);
 #define STACK_MOST 100 /* layers, after which that is due */

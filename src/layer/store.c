@@ -330,6 +330,36 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
         return 0;
 }
 
+int layer_reread(struct layer_box *box, struct hutch_error *err) {
+        struct layer_meta now = {.id = strdup(box->meta.id)};
+        int r = now.id ? layer_meta_read(box->fd, "meta", &now) : -ENOMEM;
+
+        if (r < 0) {
+                layer_meta_done(&now);
+                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s", box->meta.id, errno_text(-r));
+        }
+        layer_meta_done(&box->meta);
+        box->meta = now;
+        return 0;
+}
+
+int layer_open_held(const char *path, struct layer_box **ret, struct hutch_error *err) {
+        _cleanup_(layer_freep) struct layer_box *box = new_box();
+        int r;
+
+        if (!box || !(box->meta.id = strdup(path_basename(path))) || !(box->path = strdup(path)))
+                return error_oom(err);
+        r = open_box(box);
+        if (r >= 0)
+                r = stack_recover(box);
+        if (r >= 0)
+                r = layer_meta_read(box->fd, "meta", &box->meta);
+        if (r < 0)
+                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s", box->meta.id, errno_text(-r));
+        *ret = take_ptr(box);
+        return 0;
+}
+
 static int newest_first(const void *a, const void *b) {
         return strcmp(*(char *const *) b, *(char *const *) a);
 }

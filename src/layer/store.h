@@ -43,6 +43,12 @@ int layer_add(struct layer_box *box, const char *lower, const char *dest, struct
 /* Opens a box by id and locks it; -EBUSY if somebody runs or reviews it. */
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err);
 
+/* Opens a box whose lock another process holds for this one; as layer_open() does, it finishes what was interrupted. */
+int layer_open_held(const char *path, struct layer_box **ret, struct hutch_error *err);
+
+/* What the box is may have been changed by the process that it was lent to. */
+int layer_reread(struct layer_box *box, struct hutch_error *err);
+
 /* Opens a box that somebody else holds, to look at it; it may change meanwhile, or go. */
 int layer_look(const char *root, const char *id, struct layer_box **ret);
 

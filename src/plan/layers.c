@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../base/buf.h"
+#include "../base/path.h"
 #include "../base/strv.h"
 
 /* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
@@ -30,6 +31,20 @@ static int add_below(struct plan *plan, unsigned layer, const char *folder) {
         return r;
 }
 
+static void drop_below(struct plan *plan, const char *dir) {
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                char **to = plan->steps[i].below;
+
+                for (char **from = to; from && *from; from++)
+                        if (path_is_beneath(*from, dir))
+                                free(*from);
+                        else
+                                *to++ = *from;
+                if (to)
+                        *to = NULL;
+        }
+}
+
 static void renumber(struct plan *plan, const unsigned *numbers, unsigned n) {
         for (size_t i = 0; i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_COW)
@@ -47,6 +62,8 @@ static int copy(const struct plan *plan, struct plan **ret) {
 static int put_layers(struct plan *plan, const struct plan_layers *layers) {
         if (layers->numbers)
                 renumber(plan, layers->numbers, layers->n);
+        if (layers->instead)
+                drop_below(plan, layers->instead);
         for (unsigned n = 0; layers->below && n < layers->n; n++)
                 for (char **one = layers->below[n]; one && *one; one++)
                         if (add_below(plan, n, *one) < 0)

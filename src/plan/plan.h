@@ -132,7 +132,8 @@ int plan_add_step(struct plan *plan, struct step step); /* copies the strings */
 struct plan_layers {
         const unsigned *numbers; /* NULL: as the plan has them */
         unsigned n;
-        char ***below;         /* by number; NULL: none */
+        char ***below;       /* by number; NULL: none */
+        const char *instead; /* of those that lie beneath this directory, if the plan has any; NULL: none are dropped */
         const char *in_memory; /* the reason why none can be kept on disk; NULL: they are */
 };
 

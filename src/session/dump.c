@@ -123,7 +123,7 @@ int session_ask_state(struct session *s, session_state_fn receive, void *user) {
                 return -EPIPE;
         s->dump.receive = receive;
         s->dump.user = user;
-        if (!s->dump.stale && !s->dump.pending && !s->queue.now && s->dump.text)
+        if (!s->dump.stale && !s->dump.pending && !s->queue.now && !s->queue.acting && s->dump.text)
                 dump_report(s);
         else
                 session_next(s);

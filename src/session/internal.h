@@ -14,7 +14,8 @@
 struct command { /* one run */
         struct session *s;
         struct command *next;
-        struct session_command in; /* text and env are its own */
+        struct session_command in;                        /* text and env are its own */
+        void (*perform)(void *user), (*lost)(void *user); /* no command, but something else that waits for its turn */
         unsigned long number;
         unsigned pair;
         int out[2]; /* reading ends of the pair, beside the pumps' own */
@@ -75,6 +76,7 @@ struct shell { /* the process that runs the commands */
 
 struct queue {
         struct command *now, *first;
+        struct command *acting; /* what is performed; then there is no command */
         unsigned long numbers;
         int last_status; /* of the last run */
 };
@@ -160,6 +162,7 @@ void usage_stop(struct session *s);
 
 /* queue.c */
 void session_next(struct session *s);
+void queue_lose(struct command *c); /* what was to be performed */
 
 /* command.c */
 int command_begin(struct command *c, struct hutch_error *err);

@@ -69,6 +69,10 @@ static void on_stopped(void *user, int signal _unused_) {
 static void end_command(struct command *c, const struct outcome *why) {
         struct session *s = c->s;
 
+        if (c->perform) {
+                queue_lose(c);
+                return;
+        }
         c->reason = c->reason != HUTCH_NOT_KILLED ? c->reason : why->reason;
         c->outcome.error = why->error;
         c->outcome.exit_code = why->exit_code;
@@ -120,6 +124,8 @@ static void on_box_done(void *user, struct run *box) {
         struct outcome why = *run_outcome(box);
         bool revive = s->opened && is_limit(why.reason);
 
+        if (s->queue.acting)
+                return; /* session_performed() comes back to it, or another session takes the place of this one */
         /* A state that runs into the limit again would do so for ever. */
         s->shell.failures = s->queue.now ? 0 : s->shell.failures + 1;
         revive = revive && s->shell.failures <= REVIVALS_MOST;
@@ -168,6 +174,9 @@ static int start_box(struct session *s, struct hutch_error *err) {
         return run_start(s->loop, &box, &s->box, err);
 }
 
+static void ignore(void *user _unused_) {
+}
+
 int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err) {
         struct session *s = calloc(1, sizeof(*s));
         int r;
@@ -185,23 +194,72 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
         }
         r = input->state && !s->dump.text ? error_oom(err) : start_box(s, err);
         if (r < 0) {
-                session_free(s);
+                session_end(s, ignore, NULL);
                 return r;
         }
         *ret = s;
         return 0;
 }
 
-void session_free(struct session *s) {
-        if (!s)
+void session_performed(struct session *s) {
+        command_free(take_ptr(s->queue.acting));
+        if (s->box && run_outcome(s->box))
+                on_box_done(s, s->box);
+        else
+                session_next(s);
+}
+
+const char *session_state(const struct session *s, size_t *ret_len) {
+        *ret_len = s->dump.len;
+        return s->dump.text;
+}
+
+void session_use_plan(struct session *s, const struct plan *plan) {
+        s->in.plan = plan;
+}
+
+void session_take_over(struct session *s, struct session *old, bool history) {
+        s->in.opened = old->in.opened;
+        s->in.ended = old->in.ended;
+        s->in.user = old->in.user;
+        s->queue.first = take_ptr(old->queue.first);
+        for (struct command *c = s->queue.first; c; c = c->next)
+                c->s = s;
+        s->queue.numbers = old->queue.numbers;
+        s->queue.last_status = old->queue.last_status;
+        s->dump.receive = old->dump.receive;
+        s->dump.user = old->dump.user;
+        s->freeze = old->freeze; /* one that waits */
+        s->visitor = old->visitor;
+        if (history)
+                s->history = take_struct(old->history);
+        s->history.sent = 0;
+        s->late = take_struct(old->late);
+        s->late_reported = old->late_reported;
+        events_done(&s->events); /* of its start: they were reported when the first one began */
+        s->events = take_struct(old->events);
+        old->freeze = (struct freeze){0};
+        old->visitor = (struct visitor){.answers = -1};
+        old->dump.receive = NULL;
+        session_next(s);
+}
+
+void session_end(struct session *s, void (*gone)(void *user), void *user) {
+        struct run *box;
+
+        if (!s) {
+                gone(user);
                 return;
-        run_free(s->box);
+        }
+        box = take_ptr(s->box);
         shell_forget(s);
         usage_stop(s);
         timer_clear(s->loop, &s->revive);
         timer_clear(s->loop, &s->shell.probe.timer);
         if (s->queue.now)
                 command_free(s->queue.now);
+        if (s->queue.acting)
+                command_free(s->queue.acting);
         while (s->queue.first) {
                 struct command *next = s->queue.first->next;
 
@@ -218,4 +276,5 @@ void session_free(struct session *s) {
         events_done(&s->events);
         free(s->dump.text);
         free(s);
+        run_end(box, gone, user);
 }

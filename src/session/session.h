@@ -38,7 +38,8 @@ struct session_command {
 struct command;
 
 int session_new(struct loop *loop, const struct session_input *input, struct session **ret, struct hutch_error *err);
-void session_free(struct session *s); /* ends it; nobody is called any more */
+/* Ends it; no callback of its own is called any more, but `gone` when no process of its box is left. */
+void session_end(struct session *s, void (*gone)(void *user), void *user);
 
 /* Runs a command when those before it are over. */
 int session_run(struct session *s, const struct session_command *command, struct command **ret,
@@ -46,6 +47,23 @@ int session_run(struct session *s, const struct session_command *command, struct
 
 /* Ends a command, whether it runs or waits; the shell and its background jobs stay. */
 void session_cancel(struct session *s, struct command *command, enum hutch_kill_reason reason);
+
+/* Has something done when the commands before it are over and the state is known; what comes later waits. `perform`
+ * ends with session_performed(), or with another session that takes this one's place. `lost`: it never will be, because
+ * it was cancelled before it began, or the session is over. */
+int session_perform(struct session *s, void (*perform)(void *user), void (*lost)(void *user), void *user,
+                    struct command **ret, struct hutch_error *err);
+void session_performed(struct session *s);
+
+/* The state that is known; NULL if the shell could not report any. */
+const char *session_state(const struct session *s, size_t *ret_len);
+
+/* The session goes on in another box: `s`, whose shell runs, gets the commands that wait in `old`, and what `old` has
+ * to report; with the texts that were run, if `history`. session_end() of `old` comes next. */
+void session_take_over(struct session *s, struct session *old, bool history);
+
+/* What its box is to be started with, should it be started again. The old plan lives as long as the session. */
+void session_use_plan(struct session *s, const struct plan *plan);
 
 /* Asks for the state of the shell, when what runs is over. `told` gets it, or NULL if the shell could not tell. */
 typedef void (*session_state_fn)(void *user, const char *state, size_t len);

@@ -111,7 +111,7 @@ bool shell_is_busy(const struct session *s) {
 }
 
 bool shell_is_idle(const struct session *s) {
-        return s->shell.runs && !s->queue.now && !s->dump.pending && s->shell.interrupts == 0;
+        return s->shell.runs && !s->queue.now && !s->queue.acting && !s->dump.pending && s->shell.interrupts == 0;
 }
 
 /* ---- from the shell ---- */

@@ -495,25 +495,60 @@ const struct outcome *run_outcome(const struct run *run) {
         return run->over ? &run->outcome : NULL;
 }
 
-/* init ends the tree when the warden is gone. One that was stopped does not. */
-static void leave(struct run *run) {
+/* The whole tree, at once. init ends it when the warden is gone, where the kernel does not; one that was stopped does
+ * not. */
+static void kill_box(struct run *run, bool wait) {
         struct pollfd end = {.fd = run->box.pidfd, .events = POLLIN};
 
-        closep(&run->box.control);
-        if (poll(&end, 1, 10 * FORCE_MS) <= 0)
+        if (run->box.engine && (!run->stands || run->box.control < 0)) {
+                force(run);
+                return;
+        }
+        if (run->in.plan->traits & TRAIT_OWN_PIDS && !run->box.engine) {
                 sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
+                return;
+        }
+        watch_remove(&run->on_control);
+        closep(&run->box.control);
+        if (!wait)
+                timer_set(run->loop, &run->force, 10 * FORCE_MS);
+        else if (poll(&end, 1, 10 * FORCE_MS) <= 0)
+                sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
+}
+
+static void drop_message(void *user _unused_, const struct init_message *message _unused_, int fd) {
+        closep(&fd);
+}
+
+static void on_gone(void *user _unused_, struct run *run) {
+        void (*gone)(void *) = run->gone;
+        void *gone_user = run->gone_user;
+
+        run_free(run);
+        gone(gone_user);
+}
+
+void run_end(struct run *run, void (*gone)(void *user), void *user) {
+        if (!run || run->box.pid <= 0 || run->over) {
+                run_free(run);
+                gone(user);
+                return;
+        }
+        run->gone = gone;
+        run->gone_user = user;
+        run->in.done = on_gone;
+        run->in.message = drop_message;
+        run->in.event = NULL;
+        run->in.stopped = NULL;
+        if (!run->reaped)
+                kill_box(run, false);
 }
 
 void run_free(struct run *run) {
         if (!run)
                 return;
         if (run->box.pid > 0 && !run->reaped) {
-                if (run->box.engine && (!run->stands || run->box.control < 0))
-                        force(run);
-                else if (run->in.plan->traits & TRAIT_OWN_PIDS && !run->box.engine)
-                        sys_pidfd_send_signal(run->box.pidfd, SIGKILL);
-                else
-                        leave(run);
+                kill_box(run, true);
                 waitpid(run->box.pid, NULL, 0);
                 children_forget(run->box.pid);
                 if (is_without_pids(run))

@@ -65,4 +65,7 @@ void run_take_terminal(struct run *run);
 void run_forget_stops(struct run *run); /* reports of stops that wait to be read: the command is continued */
 
 const struct outcome *run_outcome(const struct run *run); /* NULL until it is over */
-void run_free(struct run *run);                           /* ends it if it still runs */
+void run_free(struct run *run);                           /* ends it if it still runs, and waits for that */
+/* The same without waiting: `gone` is called when no process of the box is left, maybe before this returns. Until then
+ * the plan lives on. */
+void run_end(struct run *run, void (*gone)(void *user), void *user);

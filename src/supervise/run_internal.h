@@ -38,6 +38,8 @@ struct run {
         struct init_message message;
         enum hutch_kill_reason reason;
         struct outcome outcome;
+        void (*gone)(void *user); /* of run_end() */
+        void *gone_user;
 };
 
 void run_check_over(struct run *run);

@@ -89,6 +89,12 @@ void callers_lose(struct callers *all, const struct session *session) {
                 }
 }
 
+void callers_move(struct callers *all, const struct session *from, struct session *to) {
+        for (struct caller *c = all->first; c; c = c->next)
+                if (c->session == from)
+                        c->session = to;
+}
+
 static void on_event(void *user, const struct hutch_event *event) {
         struct caller *c = user;
 

@@ -19,4 +19,5 @@ void callers_add(struct callers *all, const struct warden_command *request, size
 bool callers_are_busy(const struct callers *all);
 /* A session goes, and takes its commands along; their callers are told by callers_tidy(). */
 void callers_lose(struct callers *all, const struct session *session);
+void callers_move(struct callers *all, const struct session *from, struct session *to); /* what they wait for */
 void callers_tidy(struct callers *all);

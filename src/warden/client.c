@@ -349,6 +349,25 @@ int warden_client_check_hold(int socket, struct hutch_error *err) {
         return 0;
 }
 
+int warden_client_change(int warden, const struct warden_change *change, int *ret_fd, char ret_id[128],
+                         struct hutch_error *err) {
+        _cleanup_(closep) int socket = -1, fd = -1;
+        struct warden_changed answer;
+        int r;
+
+        r = ask(warden, change, sizeof(*change), NULL, 0, &socket, err);
+        if (r >= 0)
+                r = read_reply(socket, WARDEN_CHANGED, &answer, sizeof(answer), &fd, 1, err);
+        if (r >= 0 && change->what == CHANGE_SNAPSHOT && fd < 0)
+                return warden_gone(err);
+        if (r < 0 || change->what != CHANGE_SNAPSHOT)
+                return r;
+        answer.id[sizeof(answer.id) - 1] = 0;
+        memcpy(ret_id, answer.id, sizeof(answer.id));
+        *ret_fd = take_fd(&fd);
+        return 0;
+}
+
 /* Sends a request that is answered by closing its socket. */
 static int ask_and_wait(int warden, uint32_t what, uint32_t session) {
         struct warden_session_request request = {.request = what, .session = session};

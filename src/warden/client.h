@@ -67,7 +67,10 @@ int warden_client_state(int warden, uint32_t session, struct client_state *ret, 
 /* The same, and from then on everything in the box stands still, until *ret_socket is closed. */
 int warden_client_hold(int warden, uint32_t session, struct client_state *ret, int *ret_socket,
                        struct hutch_error *err);
-int warden_client_check_hold(int socket, struct hutch_error *err);                /* nothing ran all the time */
+int warden_client_check_hold(int socket, struct hutch_error *err); /* nothing ran all the time */
+/* Waits for its turn. *ret_fd and *ret_id: of the snapshot that was made. */
+int warden_client_change(int warden, const struct warden_change *change, int *ret_fd, char ret_id[128],
+                         struct hutch_error *err);
 int warden_client_signal(int warden, uint32_t session, enum warden_request what); /* WARDEN_TERM or WARDEN_KILL */
 int warden_client_end(int warden, uint32_t session);                              /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */

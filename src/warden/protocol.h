@@ -21,7 +21,8 @@ enum warden_request {
         WARDEN_KILL,    /* the same: and is ended */
         WARDEN_HOLD,    /* as WARDEN_STATE; then everything in the box stops until the socket is closed */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
-        WARDEN_ATTACH,  /* the same: a shell for a person; the last reply is its outcome */
+        WARDEN_CHANGE, /* struct warden_change; fds: reply. Waits for its turn, and goes on when the socket is closed */
+        WARDEN_ATTACH, /* the same: a shell for a person; the last reply is its outcome */
         WARDEN_HELLO =
                 64,  /* the same, first thing from who connects to a named session; fds: its proof, see server.c */
         WARDEN_KEEP, /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
@@ -37,6 +38,13 @@ struct warden_command { /* then, unless .apart, the text and the variables, NAME
 
 struct warden_session_request {
         uint32_t request, session;
+};
+
+struct warden_change { /* of a session's files as a whole */
+        uint32_t request, session;
+        enum { CHANGE_SNAPSHOT, CHANGE_RESTORE, CHANGE_RESET } what;
+        uint32_t whole;     /* the snapshot has the shell's state with its secrets: it is to be forked */
+        char snapshot[128]; /* the id, of CHANGE_RESTORE */
 };
 
 /* From here on the warden lives as long as its session, and serves whoever of the same user connects. */
@@ -63,6 +71,7 @@ enum warden_reply {
         WARDEN_OPENED = 5,   /* struct warden_opened */
         WARDEN_HELD = 8,     /* struct warden_held, after WARDEN_STATE_IS and to each question */
         WARDEN_STATE_IS = 6, /* struct warden_state_is; fds: state (memfd), output of background jobs (memfd) */
+        WARDEN_CHANGED = 9,  /* struct warden_changed; fds: the snapshot's directory, see src/layer/snapshot.h */
         WARDEN_EVENT = 10,   /* the number alone, then an event as src/base/event.h encodes it */
 };
 
@@ -75,6 +84,11 @@ struct warden_state_is {
         uint32_t known;  /* the shell could tell */
         uint32_t others; /* processes beside the shell, and the first of them */
         char names[512]; /* "12 (sleep)", one a line */
+};
+
+struct warden_changed {
+        uint32_t reply;
+        char id[128]; /* of the snapshot that was made */
 };
 
 struct warden_held {

@@ -52,6 +52,7 @@ union message {
         struct warden_command command;
         struct warden_session_request session;
         struct warden_keep keep;
+        struct warden_change change;
         uint8_t room[sizeof(struct warden_command) + WARDEN_INLINE_MOST];
 };
 
@@ -67,7 +68,7 @@ struct warden {
         uint64_t idle_ms;
         char folder[1024];
         int socket;
-        bool ending;
+        bool ending, closing;
         struct watch *on_request, *on_library;
         struct host_facts facts;
         struct client *clients;
@@ -190,6 +191,8 @@ static void answer_probe(int reply) {
 static void keep(struct warden *w, const struct warden_keep *request, int fds[8]);
 
 static void obey(struct warden *w, const union message *m, size_t n, int fds[8]) {
+        if (w->closing)
+                return;
         if (m->type == WARDEN_RUN && n == sizeof(m->run))
                 begin_run(w, &m->run, fds);
         else if (m->type == WARDEN_PROBE)
@@ -204,6 +207,8 @@ static void obey(struct warden *w, const union message *m, size_t n, int fds[8])
                 sessions_signal(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_END && n == sizeof(m->session))
                 sessions_end(w->sessions, &m->session, fds);
+        else if (m->type == WARDEN_CHANGE && n == sizeof(m->change))
+                sessions_change(w->sessions, &m->change, fds);
         else if (m->type == WARDEN_ATTACH && n == sizeof(m->session))
                 sessions_attach(w->sessions, &m->session, fds);
         else if (m->type == WARDEN_KEEP && n == sizeof(m->keep))
@@ -485,6 +490,8 @@ int warden_serve(int socket) {
                 w.clients = c->next;
                 client_free(c);
         }
+        w.closing = true;
+        sessions_end_all(w.sessions);
         sessions_free(w.sessions);
         remove_folder(&w);
         closep(&w.listener);

@@ -12,39 +12,10 @@
 #include "../base/buf.h"
 #include "../base/io.h"
 #include "../base/macro.h"
-#include "callers.h"
-#include "holder.h"
 #include "memfd.h"
+#include "served.h"
 
-struct served { /* a session */
-        struct sessions *all;
-        struct served *next;
-        uint32_t id;
-        int socket; /* of whoever opened it */
-        struct watch *on_socket;
-        int asked; /* socket of who asked for the state, -1 if nobody */
-        int ender; /* socket of who ended it */
-        int guest; /* socket of who sits at a shell of it */
-        struct watch *on_guest;
-        bool detached, over;
-        bool hold; /* who asked for the state wants the box to stand still then */
-        struct holder holder;
-        struct plan *plan;
-        char layers[1024];
-        struct session *session;
-};
-
-struct sessions {
-        struct loop *loop;
-        const struct host_facts *facts;
-        struct sessions_hooks hooks;
-        uint32_t ids;
-        struct served *served;
-        struct callers *callers;
-        struct timer tidy;
-};
-
-static void send_error(int socket, const struct hutch_error *err) {
+void served_send_error(int socket, const struct hutch_error *err) {
         struct warden_outcome reply = {.reply = WARDEN_OUTCOME, .outcome = {.exit_code = 125, .error = *err}};
 
         message_send(socket, &reply, sizeof(reply), NULL, 0);
@@ -52,9 +23,12 @@ static void send_error(int socket, const struct hutch_error *err) {
 
 /* ---- the end of things: never within a callback of what ends ---- */
 
+static void later(struct sessions *all) {
+        timer_set(all->loop, &all->tidy, 0);
+}
+
 static void served_free(struct served *v) {
         holder_done(&v->holder);
-        session_free(v->session);
         watch_remove(&v->on_socket);
         closep(&v->socket);
         closep(&v->asked);
@@ -65,30 +39,78 @@ static void served_free(struct served *v) {
         free(v);
 }
 
-static void later(struct sessions *all) {
-        timer_set(all->loop, &all->tidy, 0);
+static void free_retired(struct served *v) {
+        while (v->n_retired > 0)
+                plan_free(v->retired[--v->n_retired]);
+        free(take_ptr(v->retired));
+}
+
+struct ending { /* a box */
+        struct served *v;
+        void (*gone)(void *user);
+        void *user;
+};
+
+static void on_box_gone(void *user) {
+        struct ending *e = user;
+        struct served *v = e->v;
+
+        e->gone(e->user);
+        free(e);
+        v->boxes--;
+        if (v->boxes > 0)
+                return;
+        if (!v->displaced || !v->session)
+                free_retired(v);
+        if (!v->session)
+                later(v->all);
+}
+
+static void nothing(void *user _unused_) {
+}
+
+void served_end_box(struct served *v, struct session *session, void (*gone)(void *user), void *user) {
+        struct ending *e = malloc(sizeof(*e));
+
+        if (!e) {
+                session_end(session, nothing, NULL);
+                gone(user);
+                return;
+        }
+        *e = (struct ending){.v = v, .gone = gone, .user = user};
+        v->boxes++;
+        session_end(session, on_box_gone, e);
+}
+
+static void served_end(struct served *v) {
+        callers_lose(v->all->callers, v->session);
+        changes_free(v);
+        holder_done(&v->holder);
+        watch_remove(&v->on_guest);
+        served_end_box(v, take_ptr(v->session), nothing, NULL);
 }
 
 static void on_tidy(void *data) {
         struct sessions *all = data;
         bool ended = false;
 
+        for (struct served *v = all->served; v; v = v->next)
+                if (v->over && v->session)
+                        served_end(v);
         for (struct served **at = &all->served; *at;) {
                 struct served *v = *at;
 
-                if (!v->over) {
+                if (v->session || v->boxes > 0) {
                         at = &v->next;
                         continue;
                 }
                 *at = v->next;
-                callers_lose(all->callers, v->session);
+                free_retired(v);
                 served_free(v);
                 ended = true;
         }
-        if (!ended)
-                return;
         callers_tidy(all->callers);
-        if (all->hooks.ended)
+        if (ended && all->hooks.ended)
                 all->hooks.ended(all->hooks.user);
 }
 
@@ -156,9 +178,9 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
                 r = loop_watch(all->loop, v->socket, EPOLLIN | EPOLLRDHUP, on_opener, v, &v->on_socket);
         memfd_unmap(state, len);
         if (r < 0) {
-                send_error(v->socket, &err);
-                served_free(v);
-                return;
+                served_send_error(v->socket, &err);
+                v->over = true; /* and is freed with its box */
+                later(all);
         }
         fd_set_nonblocking(v->socket);
         while (*at)
@@ -179,7 +201,7 @@ static struct served *find(struct sessions *all, uint32_t id, int socket) {
         struct served *v = look_up(all, id, &err);
 
         if (!v)
-                send_error(socket, &err);
+                served_send_error(socket, &err);
         return v;
 }
 
@@ -220,7 +242,7 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
                 return;
         if (v->asked >= 0) {
                 error_set(&err, HUTCH_E_IO, EBUSY, "somebody else asks for the session's state already");
-                send_error(fds[0], &err);
+                served_send_error(fds[0], &err);
                 return;
         }
         v->asked = take_fd(&fds[0]);
@@ -276,6 +298,13 @@ static void on_guest(void *data, uint32_t events _unused_) {
         session_detach(v->session);
 }
 
+void sessions_change(struct sessions *all, const struct warden_change *request, int fds[8]) {
+        struct served *v = find(all, request->session, fds[0]);
+
+        if (v)
+                change_add(v, request, fds);
+}
+
 void sessions_attach(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
         struct served *v = find(all, request->session, fds[0]);
         struct hutch_error err;
@@ -284,7 +313,7 @@ void sessions_attach(struct sessions *all, const struct warden_session_request *
                 return;
         if (v->guest >= 0) {
                 error_set(&err, HUTCH_E_IO, EBUSY, "somebody sits in the session already");
-                send_error(fds[0], &err);
+                served_send_error(fds[0], &err);
                 return;
         }
         v->guest = take_fd(&fds[0]);
@@ -300,7 +329,7 @@ void sessions_detach(struct sessions *all) {
 
 bool sessions_are_idle(const struct sessions *all) {
         for (const struct served *v = all->served; v; v = v->next)
-                if (v->holder.socket >= 0)
+                if (v->holder.socket >= 0 || v->changes)
                         return false;
         return !callers_are_busy(all->callers);
 }
@@ -325,16 +354,20 @@ int sessions_new(struct loop *loop, const struct host_facts *facts, const struct
         return 0;
 }
 
+void sessions_end_all(struct sessions *all) {
+        if (!all)
+                return;
+        for (struct served *v = all->served; v; v = v->next)
+                v->over = true;
+        later(all);
+        while (all->served && loop_turn(all->loop) >= 0)
+                ;
+}
+
 void sessions_free(struct sessions *all) {
         if (!all)
                 return;
         timer_clear(all->loop, &all->tidy);
-        while (all->served) {
-                struct served *next = all->served->next;
-
-                served_free(all->served);
-                all->served = next;
-        }
         callers_free(all->callers);
         free(all);
 }

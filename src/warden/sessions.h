@@ -13,6 +13,7 @@ struct sessions_hooks {
 
 int sessions_new(struct loop *loop, const struct host_facts *facts, const struct sessions_hooks *hooks,
                  struct sessions **ret);
+void sessions_end_all(struct sessions *all); /* and waits until it is over */
 void sessions_free(struct sessions *all);
 
 /* Each takes the fds that it needs out of `fds`. A request that makes no sense loses its socket. */
@@ -21,6 +22,7 @@ void sessions_command(struct sessions *all, const struct warden_command *request
 void sessions_state(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 void sessions_end(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 void sessions_signal(struct sessions *all, const struct warden_session_request *request, int fds[8]);
+void sessions_change(struct sessions *all, const struct warden_change *request, int fds[8]);
 void sessions_attach(struct sessions *all, const struct warden_session_request *request, int fds[8]);
 
 /* The warden lives for its session: that does not end with the socket it was opened by. */

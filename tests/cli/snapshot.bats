@@ -403,3 +403,16 @@ while True:
         all_gone
         agree
 }
+
+@test "names of snapshots follow the session, not the current directory" {
+        mkdir -p elsewhere
+        hutch session start named -d . >/dev/null
+        hutch session run named -c 'echo one >f'
+        hutch snapshot --session named good >/dev/null
+        hutch session run named -c 'echo two >f'
+        (cd elsewhere && hutch restore --session named good)
+        [ "$(hutch session run named -c 'cat f')" = one ]
+        (cd elsewhere && hutch snapshot --session named --remove good)
+        [ "$(hutch snapshot --list)" = "no snapshots" ]
+        hutch session stop named --discard
+}

@@ -38,20 +38,85 @@ ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
         hutch session stop linked --discard
 }
 
-@test "W5f: a snapshot, restore or fork that is interrupted at any moment loses no session" {
-        local ms id
+@test "W5f: a snapshot, restore, fork or reset whose client is killed at any moment loses no session" {
+        local ms id made what
         hutch session start kept >/dev/null
         hutch session run kept -c 'x=here; echo a > f'
         id=$(hutch snapshot --session kept)
-        answers() { [ "$(hutch session run kept -c 'echo $x; cat f' 2>/dev/null)" = "here
-a" ]; }
-        for ms in 4 8 12 16 20 30; do
-                timeout -s INT "0.0$(printf %02d $ms)" "$HUTCH_BUILD/hutch" snapshot --session kept >/dev/null || true
-                timeout -s TERM "0.0$(printf %02d $ms)" "$HUTCH_BUILD/hutch" restore --session kept "$id" >/dev/null || true
-                for _ in {1..100}; do
-                        answers && break
-                        sleep 0.1
+        for ms in 001 003 005 007 009 012 016 022; do
+                for what in "snapshot --session kept" "restore --session kept $id" "fork --session kept copy" "session reset kept"; do
+                        # shellcheck disable=SC2086 # words
+                        timeout -s KILL "0.$ms" "$HUTCH_BUILD/hutch" $what >/dev/null 2>&1 || true
+                        run hutch session run kept -c 'echo "<$x>"; cat f 2>/dev/null'
+                        [ "$status" -eq 1 ] || [ "$status" -eq 0 ]
+                        [ "$output" = "<here>
+a" ] || { [ "$what" = "session reset kept" ] && [ "$output" = "<>" ]; }
+                        [ "$what" != "session reset kept" ] || hutch restore --session kept "$id"
                 done
-                answers
+                hutch session stop copy --discard 2>/dev/null || true
+        done
+}
+
+@test "W5f: a full disk fails a snapshot, restore, fork or reset, and the session goes on as it was" {
+        mkdir "$HOME/small"
+        cat >"$HOME/full" <<'EOF'
+set -eu
+PATH=$HUTCH_BUILD:$PATH
+mount -t tmpfs -o size=6m,mode=755 t "$HOME/small"
+export XDG_STATE_HOME=$HOME/small/state
+trap 'hutch session stop full --discard >/dev/null 2>&1 || true; hutch session stop copy --discard >/dev/null 2>&1 || true; umount -l "$HOME/small"' EXIT
+mkdir "$XDG_STATE_HOME"
+hutch session start full >/dev/null
+hutch session run full -c 'x=here; echo a > f'
+id=$(hutch snapshot --session full)
+head -c 20M /dev/zero >"$HOME/small/filler" 2>/dev/null || true
+for kib in 0 4 4 4 8 8 16 16 32 64; do # less and less full
+        truncate -s "-${kib}K" "$HOME/small/filler"
+        for what in "snapshot --session full" "fork --session full copy" "restore --session full $id"; do
+                hutch $what >/dev/null 2>"$HOME/why" || echo "$what fails: $(cat "$HOME/why")" >>"$HOME/failed"
+                [ "$(hutch session run full -c 'echo "<$x>"; cat f 2>&1')" = "<here>
+a" ]
+        done
+        hutch session stop copy --discard >/dev/null 2>&1 || true
+done
+head -c 20M /dev/zero >>"$HOME/small/filler" 2>/dev/null || true
+until hutch session reset full 2>/dev/null; do
+        [ "$(hutch session run full -c 'echo "<$x>"; cat f 2>&1')" = "<here>
+a" ]
+        truncate -s -4K "$HOME/small/filler"
+done
+[ "$(hutch session run full -c 'echo "<$x>"; ls')" = "<>" ]
+EOF
+        if [ "$(id -u)" = 0 ]; then
+                unshare -m bash "$HOME/full"
+        else
+                unshare -Ucrm --map-current-user bash "$HOME/full" || unshare -Urm bash "$HOME/full"
+        fi
+        grep -q "^snapshot .*No space left" "$HOME/failed" # it was full
+}
+
+@test "W5f: another client's run is neither ended nor refused by a snapshot, a restore or a reset, which wait for it" {
+        local id what jobs
+        hutch session start shared >/dev/null
+        hutch session run shared -c 'x=here; echo a > f'
+        id=$(hutch snapshot --session shared)
+        mkfifo "$HOME/go"
+        for what in "snapshot --session shared" "restore --session shared $id" "session reset shared"; do
+                hutch session run shared -c 'echo begun; read -r line; echo "$x $line"' <"$HOME/go" >"$HOME/out" 3>&- &
+                jobs=$!
+                exec 7>"$HOME/go"
+                until grep -q begun "$HOME/out"; do sleep 0.05; done
+                # shellcheck disable=SC2086 # words
+                hutch $what >/dev/null 7>&- 3>&- &
+                jobs+=" $!"
+                hutch session run shared -c 'echo after' >"$HOME/after" 7>&- 3>&- &
+                jobs+=" $!"
+                echo on >&7
+                exec 7>&-
+                # shellcheck disable=SC2086 # numbers
+                wait $jobs
+                [ "$(cat "$HOME/out")" = "begun
+here on" ]
+                [ "$(cat "$HOME/after")" = after ]
         done
 }
