@@ -173,7 +173,8 @@ def main():
         results["versions"][name] = version_of(argv[3 if realtime else 0 :][:1] + ["--version"])
 
     say("start latency")
-    fast = {"posix_spawn": (800, ["/bin/true"]), "bwrap": (800, bwrap), "hutch": (800, run_of(empty))}
+    fast = {"posix_spawn": (800, ["/bin/true"]), "bwrap": (800, bwrap), "hutch": (800, run_of(empty)),
+            "hutch on bwrap": (400, [*run_of(empty)[:2], "--isolation", "bwrap", *run_of(empty)[2:]])}
     results["latency"] = driver({**fast, **peers})
     for name, row in list(results["latency"].items()):
         if "failed" in row:

@@ -109,7 +109,14 @@ start_docker() { # start_docker PEER
 }
 
 add_docker() {
-        start_docker docker && offer docker 10 "${docker[@]}" run --rm --network none hutch-bench /bin/true
+        start_docker docker || return
+        printf 'container: {engine: docker, image: hutch-bench}\n' >"$work/container.yaml"
+        chmod a+r "$work/container.yaml"
+        printf '#!/bin/sh\n[ "$1" != --version ] || exec %q --version\nDOCKER_HOST=%q exec %q run --isolation container --config %q --workspace none -- "$@"\n' \
+                "$work/bin/hutch" "unix://$work/docker/socket" "$work/bin/hutch" "$work/container.yaml" >"$work/bin/hutch-on-docker"
+        chmod a+rx "$work/bin/hutch-on-docker"
+        offer 'hutch on docker' 10 "$work/bin/hutch-on-docker" /bin/true
+        offer docker 10 "${docker[@]}" run --rm --network none hutch-bench /bin/true
 }
 
 # One container that stays, and a command in it.
@@ -144,7 +151,7 @@ add_npm() {
 
 # What is measured: the user may not be able to reach the checkout, and nobody shall rebuild it meanwhile.
 copy_build() {
-        cp -a "$build/hutch" "$build/hutch-warden" "$build"/libhutch.so* "$work/bin/" && cp -a "$src/bench" "$work/copy"
+        cp -a "$build/hutch" "$build/hutch-init" "$build/hutch-warden" "$build"/libhutch.so* "$work/bin/" && cp -a "$src/bench" "$work/copy"
 }
 
 compile() { # compile PROGRAM…: those that use the library

@@ -11,6 +11,8 @@ NOTES = {
     "posix_spawn": "no box at all",
     "bwrap": "the same namespaces, mounts and environment; no filter, no Landlock",
     "hutch": "`hutch run -- /bin/true`",
+    "hutch on bwrap": "`--isolation bwrap`: bubblewrap builds the box, init checks it",
+    "hutch on docker": "`--isolation container`, the same image: docker builds the box, init checks it",
     "firejail": "`--noprofile --private --net=none --caps.drop=all --seccomp`; setuid root",
     "podman": "rootless, `--network none`, a root of three files",
     "docker": "a daemon of root, `--network none`, an image of three files",

@@ -8,6 +8,8 @@
 #include "../base/text.h"
 #include "api.h"
 
+#define TRIAL_MS 20000
+
 enum weight {
         NEEDED, /* without it no box */
         BETTER, /* without it a box is weaker, slower or less able */
@@ -190,7 +192,7 @@ static void put_remedies(struct buf *b, const struct probes *p) {
                 free(told[--n]);
 }
 
-static char *make_json(const struct probes *p) {
+static char *make_json(const struct probes *p, json_t *trials) {
         json_t *root = json_object(), *checks = json_array();
         char *text;
 
@@ -217,10 +219,76 @@ static char *make_json(const struct probes *p) {
         json_object_set_new(root, "backends",
                             json_pack("{s:b, s:b, s:b}", "namespace", doctor_is_strong(p), "landlock",
                                       doctor_has_landlock(p), "none", 1));
+        json_object_set_new(root, "trials", trials);
         json_object_set_new(root, "checks", checks);
         text = json_dumps(root, JSON_INDENT(2));
         json_decref(root);
         return text;
+}
+
+/* ---- backends that another program builds: a box of each is tried ---- */
+
+#define TRIALS_MOST 8
+
+struct trial {
+        const char *name;
+        bool works;
+        char version[96];
+        struct hutch_error why;
+};
+
+static void try_backend(hutch_context *context, const struct backend *row, struct trial *ret) {
+        static const char *const argv[] = {"/bin/true", NULL};
+        const hutch_box_options options = {.struct_size = sizeof(options), .context = context};
+        const hutch_request request = {.struct_size = sizeof(request), .argv = argv, .timeout_ms = TRIAL_MS};
+        hutch_policy *policy = NULL;
+        hutch_box *box = NULL;
+        hutch_result *result = NULL;
+
+        *ret = (struct trial){.name = row->name};
+        if (row->check(&context->facts, &ret->why) < 0)
+                return;
+        backend_read_version(row->name, ret->version, sizeof(ret->version));
+        if (hutch_policy_new(&policy) >= 0 && hutch_policy_set_isolation(policy, row->name, &ret->why) >= 0 &&
+            hutch_policy_set_option(policy, "as", "host", &ret->why) >= 0 &&
+            hutch_box_open(policy, &options, &box, &ret->why) >= 0 &&
+            hutch_box_run(box, &request, &result, &ret->why) >= 0) {
+                ret->works = result->exit_code == 0;
+                if (!ret->works && result->error.code != HUTCH_OK)
+                        ret->why = result->error;
+                else if (!ret->works)
+                        error_set(&ret->why, HUTCH_E_BACKEND_UNAVAILABLE, ETIMEDOUT, "a trial did not end in time");
+        }
+        hutch_result_free(result);
+        hutch_box_close(box);
+        hutch_policy_free(policy);
+}
+
+static size_t try_backends(hutch_context *context, struct trial trials[TRIALS_MOST]) {
+        size_t n = 0;
+
+        for (const struct backend *const *row = backend_rows; *row && n < TRIALS_MOST; row++)
+                if ((*row)->traits & TRAIT_DELEGATED)
+                        try_backend(context, *row, &trials[n++]);
+        return n;
+}
+
+static void put_trials(struct buf *b, const struct trial *trials, size_t n) {
+        buf_puts(b, "\nOn request (--isolation NAME), by a trial:\n");
+        for (size_t i = 0; i < n; i++)
+                buf_printf(b, "  %s: %s%s%s%s\n", trials[i].name, trials[i].works ? "works" : trials[i].why.message,
+                           trials[i].version[0] ? " (" : "", trials[i].version, trials[i].version[0] ? ")" : "");
+}
+
+static json_t *json_trials(const struct trial *trials, size_t n) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(list, json_pack("{s:s, s:b, s:s?, s:s?}", "backend", trials[i].name, "works",
+                                                      trials[i].works, "version",
+                                                      trials[i].version[0] ? trials[i].version : NULL, "reason",
+                                                      trials[i].works ? NULL : trials[i].why.message));
+        return list;
 }
 
 int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err) {
@@ -228,17 +296,21 @@ int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret
                 return api_null(err, __func__, "context");
         if (!ret)
                 return api_null(err, __func__, "ret");
+        struct trial trials[TRIALS_MOST];
         struct probes probes;
         struct buf b = {0};
+        size_t n;
         int r;
 
         r = context_probe(context, &probes, err);
         if (r < 0)
                 return r;
+        n = try_backends(context, trials);
         if (json)
-                *ret = make_json(&probes);
+                *ret = make_json(&probes, json_trials(trials, n));
         else {
                 put_table(&b, &probes);
+                put_trials(&b, trials, n);
                 put_remedies(&b, &probes);
                 *ret = buf_take_string(&b);
         }

@@ -7,8 +7,13 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 
-const struct backend *const backend_rows[] = {&backend_namespace, &backend_landlock, &backend_bwrap,
-                                              &backend_container, &backend_none,     NULL};
+const struct backend *const backend_rows[] = {&backend_namespace,
+                                              &backend_landlock,
+                                              &backend_bwrap,
+                                              &backend_systemd,
+                                              &backend_container,
+                                              &backend_none,
+                                              NULL};
 
 void launch_spec_done(struct launch_spec *spec) {
         strv_free(spec->argv);

@@ -26,6 +26,9 @@ struct launch_spec {
 void launch_spec_done(struct launch_spec *spec);
 
 /* A descriptor of the text for argv to name; its number there, or -errno. */
+/* What the program of a backend prints as its version, one line; "" where it cannot be asked. */
+void backend_read_version(const char *backend, char *ret, size_t room);
+
 /* The engine of containers: docker where its daemon answers, else podman. env NULL: this process's own. */
 int container_find_engine(const char *engine, char *const *env, char ret[PATH_MAX], struct hutch_error *err);
 
@@ -53,7 +56,7 @@ struct backend {
                        struct hutch_error *err);
 };
 
-extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_container, backend_none;
+extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_systemd, backend_container, backend_none;
 
 /* Ends with NULL. */
 extern const struct backend *const backend_rows[];

@@ -1,8 +1,11 @@
 /* Programs that build walls for hutch: where they are, and what they are passed. */
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "../base/io.h"
 #include "backend.h"
@@ -48,4 +51,35 @@ int launch_spec_add_text(struct launch_spec *spec, const void *text, size_t len)
                 return -errno;
         spec->fds[spec->n_fds] = take_fd(&fd);
         return LAUNCH_FD_FIRST + (int) spec->n_fds++;
+}
+
+extern char **environ;
+
+void backend_read_version(const char *backend, char *ret, size_t room) {
+        char program[PATH_MAX];
+        char *const argv[] = {program, (char *) "--version", NULL};
+        posix_spawn_file_actions_t actions;
+        int ends[2];
+        size_t used = 0;
+        ssize_t n;
+        pid_t pid;
+
+        ret[0] = 0;
+        if ((streq(backend, "container") ? container_find_engine("auto", NULL, program, NULL)
+                                         : backend_find_program(backend, getenv("PATH"), false, program)) < 0 ||
+            pipe2(ends, O_CLOEXEC) < 0)
+                return;
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+        if (posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0) {
+                close(take_fd(&ends[1]));
+                while (used < room - 1 && (n = read(ends[0], ret + used, room - 1 - used)) > 0)
+                        used += (size_t) n;
+                ret[used] = 0;
+                ret[strcspn(ret, "\n")] = 0;
+                waitpid(pid, NULL, 0);
+        }
+        posix_spawn_file_actions_destroy(&actions);
+        closep(&ends[0]);
+        closep(&ends[1]);
 }

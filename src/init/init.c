@@ -265,17 +265,35 @@ static void _noreturn_ give_up(struct life *l) {
         _exit(125);
 }
 
+/* A file of the control group of version 2 that init is in, where it has no namespace of its own. */
+static void own_group_file(const char *name, char *ret, size_t room) {
+        _cleanup_(freep) char *text = NULL;
+        char *line;
+
+        ret[0] = 0;
+        if (read_whole_file(AT_FDCWD, "/proc/self/cgroup", 65536, &text, NULL) < 0)
+                return;
+        line = strstr(text, "0::/");
+        if (!line || (line > text && line[-1] != '\n'))
+                return;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(ret, room, "/sys/fs/cgroup%s/%s", line + 3, name);
+}
+
 /* Whether the control group that another program keeps the memory with had to kill. */
 static bool was_out_of_memory(const struct plan *plan) {
         static const char *const files[] = {"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"};
 
+        char own[512];
+
         if (!(plan->traits & TRAIT_OWN_LIMITS) || !plan->memory)
                 return false;
-        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        own_group_file("memory.events", own, sizeof(own));
+        for (size_t i = 0; i < ARRAY_SIZE(files) + 1; i++) {
                 _cleanup_(freep) char *text = NULL;
                 const char *count;
 
-                if (read_whole_file(AT_FDCWD, files[i], 4096, &text, NULL) < 0)
+                if (read_whole_file(AT_FDCWD, i < ARRAY_SIZE(files) ? files[i] : own, 4096, &text, NULL) < 0)
                         continue;
                 count = strstr(text, "oom_kill ");
                 if (count && atoi(count + strlen("oom_kill ")) > 0)

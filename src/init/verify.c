@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 
 #include "../base/path.h"
+#include "../base/strv.h"
 
 const char *const handover_namespaces[N_NAMESPACES] = {"mnt", "pid", "net", "ipc", "user"};
 
@@ -38,12 +39,18 @@ static int fault(struct hutch_error *err, const struct plan *plan, const char *w
                          "the walls that '%s' was to build do not stand: %s %s", plan->backend, path, what);
 }
 
+/* Where the plan has the host's paths, the program still has mounts and users of its own to keep them by. */
+static bool is_of_unit(size_t i) {
+        return streq(handover_namespaces[i], "mnt") || streq(handover_namespaces[i], "user");
+}
+
 static int check_namespaces(const struct init_input *in, struct hutch_error *err) {
         uint64_t own[N_NAMESPACES];
 
         handover_read_namespaces(own);
         for (size_t i = 0; i < N_NAMESPACES; i++)
-                if (in->plan->traits & namespace_traits[i] &&
+                if ((in->plan->traits & namespace_traits[i] ||
+                     (!(in->plan->traits & TRAIT_OWN_ROOT) && is_of_unit(i))) &&
                     (own[i] == 0 || in->outside[i] == 0 || own[i] == in->outside[i]))
                         return fault(err, in->plan, "namespace is not the box's own", handover_namespaces[i]);
         if (in->plan->traits & TRAIT_OWN_PIDS && getpid() != 1)
@@ -146,6 +153,10 @@ static int check_step(const struct plan *plan, size_t i, struct hutch_error *err
 
         if (is_covered(plan, i))
                 return 0;
+        /* With the host's root the kernel's own files are as they are, and Landlock keeps them. */
+        if (!(plan->traits & TRAIT_OWN_ROOT) && (s->kind == STEP_TMPFS || path_is_beneath(s->dest, "/proc") ||
+                                                 path_is_beneath(s->dest, "/sys") || path_is_beneath(s->dest, "/dev")))
+                return 0;
         switch (s->kind) {
         case STEP_BIND:
                 return check_bind(plan, s, err);
@@ -162,14 +173,22 @@ static int check_step(const struct plan *plan, size_t i, struct hutch_error *err
         }
 }
 
+/* The caller's home: an empty file system but for what the plan attaches. */
+static int check_home(const struct plan *plan, struct hutch_error *err) {
+        const char *home = strv_find_assignment(plan->engine_env, "HOME");
+        const struct step own = {.kind = STEP_TMPFS, .dest = (char *) home};
+
+        return home ? check_tmpfs(plan, &own, err) : 0;
+}
+
 /* The root shows what the plan names, unless it is one that the plan takes as it is. */
 static int check_root(const struct plan *plan, struct hutch_error *err) {
         const struct step root = {.kind = STEP_SEAL, .dest = (char *) "/"};
         int r;
 
-        if (!(plan->traits & TRAIT_OWN_ROOT))
-                return 0;
         r = check_read_only(plan, &root, err);
+        if (!(plan->traits & TRAIT_OWN_ROOT))
+                return r < 0 ? r : check_home(plan, err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (streq(plan->steps[i].dest, "/"))
                         return 0;

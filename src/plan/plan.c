@@ -309,7 +309,9 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                                        "the backend is '%s': %s", in->backend, in->instead->message) < 0)
                 return error_oom(err);
 
-        r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);
+        r = in->traits & TRAIT_DELEGATED ? check_copy_on_write(in, err) : 0;
+        if (r >= 0)
+                r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);
         if (r >= 0)
                 r = plan_check_paths(in, err);
         if (r >= 0)

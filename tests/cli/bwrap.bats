@@ -114,3 +114,15 @@ lie() {
         run "${box[@]}" --json --disk 1M true
         [[ $output = *guarantee_unavailable* ]]
 }
+
+@test "doctor: tries a box of each backend that another program builds" {
+        run hutch doctor --json
+        [ "$(jq -r '.trials[] | .backend' <<<"$output" | xargs)" = 'bwrap systemd-run container' ]
+        if am_root; then
+                [ "$(jq -r '.trials[0].reason' <<<"$output")" = 'a box that bwrap builds for root would still be root: run hutch as an ordinary user' ]
+        else
+                [ "$(jq -c '.trials[0] | [.works, .reason]' <<<"$output")" = '[true,null]' ]
+                [[ $(jq -r '.trials[0].version' <<<"$output") = bubblewrap* ]]
+        fi
+        [ "$(jq '[.trials[] | .works == (.reason == null)] | all' <<<"$output")" = true ]
+}

@@ -6,7 +6,7 @@
 #include "base/strv.h"
 #include "unit.h"
 
-#define KNOWN "auto, namespace, landlock, bwrap, container, none"
+#define KNOWN "auto, namespace, landlock, bwrap, systemd-run, container, none"
 
 static const struct choose_row {
         const char *name, *backend;
