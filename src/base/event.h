@@ -35,6 +35,7 @@
           INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
         X(TOOLS_MISSING, "tools_missing", INFO) /* hutch's tools for package managers are not installed */             \
         X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
+        X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \
         X(HOST_UNREACHED, "host_unreached", NOTICE)    /* subject: an allowed host that did not accept a connection */ \
         X(NETWORK_OPEN, "network_open", NOTICE)        /* the box uses the host's network */                           \
         X(LIMIT_WAITED, "limit_waited", INFO)          /* subject: the limit that made the run clearly longer */       \

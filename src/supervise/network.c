@@ -165,6 +165,13 @@ static void on_relay(void *data, uint32_t events _unused_) {
         if (take_event(run, MSG_DONTWAIT))
                 return;
         watch_remove(&run->relay->watch);
+        publish_fail(run->relay);
+        if (run->relay->ready && !run->failed && !run->reaped) {
+                const struct hutch_event event = event_notice(NOTICE_RELAY_ENDED, NULL, NULL,
+                                                              "hutch-relay ended: the box has no network any more");
+
+                report(run, &event);
+        }
         if (run->relay->ready || run->failed || run->reaped)
                 return;
         error_set(&run->outcome.error, HUTCH_E_SETUP_FAILED, EPIPE, "hutch-relay ended before it was ready");
@@ -223,8 +230,8 @@ int relay_start(struct run *run, int netns, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
                                  "cannot find hutch-relay beside hutch or in %s: reinstall hutch", HUTCH_LIBEXECDIR);
         if (run->in.plan->network.log) {
-                log = open(run->in.plan->network.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY,
-                           0600);
+                log = open(run->in.plan->network.log,
+                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
                 if (log < 0)
                         return error_set(err, HUTCH_E_IO, errno, "cannot open %s: %s", run->in.plan->network.log,
                                          errno_text(errno));

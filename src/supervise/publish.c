@@ -276,6 +276,17 @@ bool publish_answered(struct run *run, uint16_t port, int errnum) {
         return errnum == 0;
 }
 
+void publish_fail(struct relay_link *l) {
+        while (l->pending) {
+                struct pending *p = l->pending;
+
+                l->pending = p->next;
+                answer(p->listener, p->id, -EADDRINUSE);
+                close_duplicate(&p->socket);
+                free(p);
+        }
+}
+
 void publish_done(struct relay_link *l) {
         while (l->pending) {
                 struct pending *p = l->pending;
