@@ -8,7 +8,7 @@ suites = unit scan review conformance cli escape errors tty completions fault se
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = abigail-tools clang clang-format clang-tidy shellcheck mandoc python3
 
-.PHONY: all run ready test test-vm test-container check bench install clean image up-root up-sudoer up-locked shell-root down
+.PHONY: all run ready test test-vm test-container test-sanitized check bench install clean image up-root up-sudoer up-locked shell-root down
 all: $(BUILD)/hutch
 
 $(BUILD)/build.ninja:
@@ -39,6 +39,13 @@ test-vm test-container: test-%:
 	@meson setup --reconfigure $(BUILD) >/dev/null # as above
 	@$(MAKE) --no-print-directory all
 	@tests/run $*
+
+# The suites that read the most hostile bytes, under the address and undefined-behaviour sanitizers.
+test-sanitized:
+	@tools/need $(build_packages) libcmocka-dev $(shell cat tests/review/packages 2>/dev/null)
+	@[ -e $(BUILD)-sanitized/build.ninja ] || meson setup $(BUILD)-sanitized -Db_sanitize=address,undefined -Db_lundef=false -Dstatic_cli=false >/dev/null
+	@ninja -C $(BUILD)-sanitized --quiet
+	@HUTCH_BUILD=$(CURDIR)/$(BUILD)-sanitized tests/run unit review
 
 check:
 	@tools/need $(build_packages) $(check_packages)
