@@ -33,6 +33,10 @@
           NOTICE) /* subject: a git directory outside of the workspace that does not name it in return */              \
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
           INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
+        X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
+        X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \
+        X(REPOSITORY_MADE, "repository_made", NOTICE)     /* subject: a .git that the box made */                      \
+        X(GUARD_MISSING, "guard_missing", INFO)           /* protected names cannot be watched */                      \
         X(TOOLS_MISSING, "tools_missing", INFO) /* hutch's tools for package managers are not installed */             \
         X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
         X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \

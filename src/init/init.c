@@ -151,6 +151,17 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
         return r;
 }
 
+/* The guard outside attaches what the host replaces. */
+static int send_mounts(const struct init_input *in, struct hutch_error *err) {
+        struct init_message message = {.event = INIT_GUARD};
+        _cleanup_(closep) int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0 || message_send(in->control, &message, sizeof(message), &fd, 1) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open the box's mount namespace: %s",
+                                 errno_text(errno));
+        return 0;
+}
+
 static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
@@ -172,7 +183,8 @@ static int build(const struct init_input *in, struct network *network, int *ret_
                                  errno_text(errno));
         if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
-        return init_build_root(in, ret_channel, err);
+        r = init_build_root(in, ret_channel, err);
+        return r < 0 || !plan->guard.quarantine ? r : send_mounts(in, err);
 }
 
 /* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one
@@ -491,8 +503,10 @@ static void reap(struct life *l) {
                         tell(l, INIT_DETACHED, status);
                 } else if (pid < 0 || pid != l->target)
                         continue;
-                else if (WIFSTOPPED(status))
-                        tell(l, INIT_STOPPED, WSTOPSIG(status));
+                else if (WIFSTOPPED(status)) {
+                        if (!l->hold.on) /* else it was stopped with everything, and goes on with it */
+                                tell(l, INIT_STOPPED, WSTOPSIG(status));
+                }
                 else if (l->in->plan->session) {
                         l->target = -1;
                         tell(l, INIT_NO_SHELL, status);

@@ -48,6 +48,7 @@ enum init_event {
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
         INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
         INIT_STANDS,      /* the walls that another program built were checked from inside, and stand */
+        INIT_GUARD,       /* with the box's mount namespace, for the guard */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
 

@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7035u /* "hlp5"; named sessions find by it who speaks as they do */
+#define PLAN_MAGIC 0x686c7036u /* "hlp6"; named sessions find by it who speaks as they do */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000
@@ -52,6 +52,10 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->commands_deny);
         wire_put_strv(b, p->commands_named);
         wire_put_strv(b, p->env_block);
+        wire_put_str(b, p->guard.quarantine);
+        wire_put_strv(b, p->guard.tops);
+        wire_put_strv(b, p->guard.git);
+        wire_put_strv(b, p->guard.spared);
         relay_config_encode(&p->network, b);
         wire_put_strv(b, p->engine_env);
         wire_put_str(b, p->engine);
@@ -176,6 +180,10 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->commands_deny = wire_get_strv(&r);
         p->commands_named = wire_get_strv(&r);
         p->env_block = wire_get_strv(&r);
+        p->guard.quarantine = wire_get_str(&r);
+        p->guard.tops = wire_get_strv(&r);
+        p->guard.git = wire_get_strv(&r);
+        p->guard.spared = wire_get_strv(&r);
         relay_config_get(&r, &p->network);
         p->engine_env = wire_get_strv(&r);
         p->engine = wire_get_str(&r);

@@ -422,12 +422,31 @@ static int add_sealed(struct plan *plan, const struct plan_input *in) {
                                 r = plan_add_step(plan, (struct step){.kind = STEP_SEAL,
                                                                       .flags = STEP_GRANTED | STEP_REPLACE,
                                                                       .dest = *p,
+                                                                      .text = *path,
                                                                       .origin = (char *) "protected"});
                 }
                 if (r < 0)
                         return r;
         }
         return 0;
+}
+
+/* The names that do not exist yet are watched from outside of the box. */
+static int add_guard(struct plan *plan, const struct plan_input *in) {
+        const struct survey *s = in->survey;
+        int r;
+
+        if (policy_workspace(in->policy) != HUTCH_WORKSPACE_RW || !s->workspace.real || !s->quarantine)
+                return 0;
+        plan->guard.quarantine = strdup(s->quarantine);
+        r = plan->guard.quarantine ? strv_push(&plan->guard.tops, s->workspace.real) : -ENOMEM;
+        if (r >= 0)
+                r = strv_copy(s->guarded_git, &plan->guard.git);
+        for (size_t i = 0; r >= 0 && i < in->policy->n_paths; i++)
+                if (in->policy->paths[i].access == HUTCH_WRITE && s->paths[i].real &&
+                    !path_is_beneath(s->workspace.real, s->paths[i].real))
+                        r = strv_push(&plan->guard.spared, s->paths[i].real);
+        return r;
 }
 
 /* Every place of what a pattern matched. */
@@ -514,6 +533,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 r = add_git_dir(plan, in);
         if (r >= 0 && !plan->nested)
                 r = add_sealed(plan, in);
+        if (r >= 0)
+                r = add_guard(plan, in);
         if (r >= 0)
                 r = mask_all_sockets(plan, in);
         if (r < 0)

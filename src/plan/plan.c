@@ -34,6 +34,10 @@ void plan_free(struct plan *plan) {
         strv_free(plan->commands_deny);
         strv_free(plan->commands_named);
         strv_free(plan->env_block);
+        free(plan->guard.quarantine);
+        strv_free(plan->guard.tops);
+        strv_free(plan->guard.git);
+        strv_free(plan->guard.spared);
         relay_config_done(&plan->network);
         free(plan->cwd);
         free(plan->channel);

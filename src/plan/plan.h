@@ -70,6 +70,14 @@ enum trait {
 
 #define N_TRAITS 10
 
+/* What the guard of a writable workspace watches; see src/supervise/guard.c. */
+struct guard_input {
+        char *quarantine; /* NULL: there is nothing to guard */
+        char **tops;      /* workspaces, as the host has them */
+        char **git;       /* administrative directories of git */
+        char **spared;    /* what a person made writable by name */
+};
+
 struct plan {
         char *backend;
         unsigned traits; /* enum trait: what the box has of its own; 0: no walls at all (none) */
@@ -101,6 +109,7 @@ struct plan {
         char **commands_allow, **commands_deny; /* NULL allow: all that are not denied */
         char **commands_named;                  /* paths that are allowed beside the list: of what hutch itself starts */
         char **env_block;                       /* of a session: variables that its snapshots leave out */
+        struct guard_input guard;
         struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
         char **engine_env;    /* of the program that builds the walls: the caller's variables that it goes by */
         char *engine, *image; /* of a container: which engine (auto, docker, podman), and the image */

@@ -2,6 +2,7 @@
  *
  * A run is over when three things happened in whatever order: init said how the target ended, init itself was reaped
  * (from then on no process of the box exists), and every output stream was read to its end. */
+#include "guard.h"
 #include "network.h"
 #include "run_internal.h"
 
@@ -100,6 +101,7 @@ void run_check_over(struct run *run) {
             !pump_is_done(run->screen))
                 return;
         run->over = true;
+        guard_finish(run->guard);
         timer_clear(run->loop, &run->deadline);
         timer_clear(run->loop, &run->grace);
         timer_clear(run->loop, &run->check);
@@ -171,6 +173,8 @@ static bool take_message(struct run *run) {
         case INIT_DETACHED:
         case INIT_INTERRUPTED:
         case INIT_HELD:
+                if (message.event == INIT_HELD && guard_take_held(run->guard, message.value))
+                        break;
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;
@@ -183,6 +187,9 @@ static bool take_message(struct run *run) {
                 break;
         case INIT_STANDS:
                 run->stands = true;
+                break;
+        case INIT_GUARD:
+                guard_take_namespace(run->guard, take_fd(&master));
                 break;
         case INIT_EVENT: /* taken above */
                 break;
@@ -432,6 +439,8 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                 if (r < 0)
                         return r;
         }
+        if (guard_start(run, &run->guard) < 0) /* before the box can do anything */
+                return error_oom(err);
         r = launch(&input, &run->box, err);
         if (r < 0)
                 return r;
@@ -563,6 +572,7 @@ void run_free(struct run *run) {
         group_free(run->group);
         stop_meter(run);
         relay_stop(run);
+        guard_free(run->guard);
         for (int i = 0; i < 3; i++)
                 pump_free(run->pumps[i]);
         pump_free(run->screen);

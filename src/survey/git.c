@@ -116,7 +116,7 @@ static int seal(struct survey *s, const char *directory, const char *name) {
 static int seal_repository(struct survey *s, const char *git_dir) {
         static const char *const names[] = {"hooks",     "config", "config.worktree",
                                             "commondir", "gitdir", "info/attributes"};
-        int r = 0;
+        int r = strv_push(&s->guarded_git, git_dir);
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(names); i++)
                 if (!s->git_config_writable || !startswith(names[i], "config"))

@@ -206,7 +206,8 @@ static int look_at_caller(struct survey *s) {
         if (r >= 0)
                 r = add_own_folder(s, "XDG_STATE_HOME", ".local/state");
         n = strv_length(s->own_folders);
-        if (r >= 0 && n > 0 && asprintf(&s->empty, "%s/empty", s->own_folders[n - 1]) < 0)
+        if (r >= 0 && n > 0 && (asprintf(&s->empty, "%s/empty", s->own_folders[n - 1]) < 0 ||
+                                asprintf(&s->quarantine, "%s/quarantine", s->own_folders[n - 1]) < 0))
                 r = -ENOMEM;
         if (r >= 0)
                 r = add_own_folder(s, "XDG_CACHE_HOME", ".cache");
@@ -324,6 +325,8 @@ void survey_free(struct survey *s) {
         free(s->git_name);
         free(s->git_email);
         strv_free(s->sealed);
+        strv_free(s->guarded_git);
+        free(s->quarantine);
         strv_free(s->control);
         for (size_t i = 0; i < s->n_toolchains; i++) {
                 free(s->toolchains[i].path);

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# What the host would run, in a workspace that the box writes to: names that appear go to quarantine, files that the host replaces are
+# attached again.
+bats_require_minimum_version 1.5.0
+load helper
+
+more_setup() {
+        unset XDG_STATE_HOME
+        git config --global user.name Person
+        git config --global user.email person@example.org
+        git config --global init.defaultBranch main
+        git init -q .
+        echo a >f
+        git add f && git commit -qm one
+        mkdir sub
+        STORE=$HOME/.local/state/hutch/quarantine
+}
+stored() { ls -A "$STORE" 2>/dev/null | sed 's/^[0-9.]*-//' | sort | tr '\n' ' '; }
+
+@test "protected names that a box makes are moved to quarantine and reported" {
+        planted() { # planted TEXT NAME: the control is the same text outside
+                (bash -c "$1")
+                [ -e "$2" ] || [ -L "$2" ] || differs "[$1] the control made no $2"
+                rm -rf "$2" "$STORE"
+                run --separate-stderr hutch --json -c "$1; for i in \$(seq 200); do [ -e $2 ] || [ -L $2 ] || exit 0; sleep 0.05; done; exit 3" </dev/null
+                [ "$status" = 0 ] || differs "[$1] status $status"
+                [ ! -e "$2" ] && [ ! -L "$2" ] || differs "[$1] $2 is still there"
+                [ "$(field "$output" '[.notices[] | select(.code == "protected_made").subject] | first')" = "$PWD/$2" ] || differs "[$1] not reported: $output"
+                [ -n "$(stored)" ] || differs "[$1] nothing is in quarantine"
+        }
+        each "echo x >.envrc | .envrc
+ln -s sub .vscode | .vscode
+mkdir .claude; echo {} >.claude/settings.json | .claude
+echo x >t; mv t .mcp.json | .mcp.json
+mkdir -p .cargo; echo x >.cargo/config.toml | .cargo/config.toml
+printf '[core]\\nfsmonitor=x\\n' >t; mv t .git/config.worktree | .git/config.worktree
+mkdir -p .git/info; echo '* filter=x' >.git/info/attributes | .git/info/attributes
+echo ../x >.git/commondir | .git/commondir" planted
+        agree
+        run hutch --json -c 'echo x >.bashrc' # at the very end of a box
+        [ ! -e .bashrc ]
+        [ -z "$(git status --short --ignored)" ]
+        # what a person made writable by name is left alone
+        mkdir -p .cargo
+        hutch --rw .cargo -c 'echo x >.cargo/config.toml'
+        [ -e .cargo/config.toml ]
+}
+
+@test "a hook where there was no directory of hooks, and a redirect where there was no repository" {
+        rm -rf .git/hooks
+        hutch -c 'mkdir .git/hooks; echo evil >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit' 2>/dev/null || true
+        [ ! -e .git/hooks/pre-commit ]
+        rm -rf .git
+        hutch -c 'echo "gitdir: sub/evil" >.git' 2>/dev/null
+        [ ! -e .git ]
+        run hutch --json -c 'git init -q . && git commit -q --allow-empty -m new && git config user.name Box && git config core.fsmonitor ./evil' || true
+        [ "$(git log -1 --format=%s)" = new ]
+        [ -z "$(git config core.fsmonitor)" ]
+        [ "$(field "$output" '[.notices[].code] | map(select(. == "repository_made" or . == "protected_made")) | unique | join(" ")')" = "protected_made repository_made" ]
+}
+
+@test "a configuration that the host replaces is attached read-only again" {
+        mkfifo go
+        hutch --json -c 'echo ready >go; for i in $(seq 400); do grep -q fresh .git/config && break; sleep 0.02; done; sleep 0.5; git config x.y z' >result &
+        read -r _ <go
+        git config user.fresh 1
+        wait $! || true
+        [ "$(git config user.fresh)" = 1 ]
+        [ -z "$(git config x.y)" ]
+        [ "$(jq -r '[.notices[] | select(.code == "protected_replaced").subject] | first' result)" = "$PWD/.git/config" ]
+}
+
+# The host runs `git config` in a loop, and the box tries all the time to plant something in the moment in which the bind is lost.
+@test "what a box plants in the moment of a replacement does not stay" {
+        evil='echo ready >go; while [ ! -e stop ]; do git config core.fsmonitor ./evil; git config core.hooksPath ./evil; (echo "[core]"; echo fsmonitor=./evil) >>.git/config; done'
+        mkfifo go
+        hutch --json --timeout 60s -c "($evil) 2>/dev/null" >result &
+        read -r _ <go
+        for i in {1..60}; do
+                git config user.round "$i" 2>/dev/null || rm -f .git/config.lock
+        done
+        touch stop
+        wait $! || true
+        [ -z "$(git config --get-regexp 'core.(fsmonitor|hookspath)')" ]
+        [ "$(git log -1 --format=%s)" = one ]
+        # the control: without the guard's read-only bind the same text gets in
+        (bash -c 'git config core.fsmonitor ./evil')
+        [ -n "$(git config core.fsmonitor)" ]
+}
+
+@test "nothing is printed at a terminal about a standing guard, and nothing is left behind" {
+        [ -z "$(hutch true 2>&1)" ]
+        [ ! -e "$STORE" ]
+        run hutch --json true
+        [ "$(field "$output" .enforced.protected)" = degraded ]
+        run hutch --json --workspace cow true
+        [ "$(field "$output" .enforced.protected)" = enforced ]
+}
