@@ -11,7 +11,8 @@ with open(sys.argv[1]) as file:
 rounds = len(next(iter(times.values())))
 lines = ["## Snapshots", "",
          f"`bench/snapshot`: through the C API, median of {rounds} rounds, after the box wrote 1 MB in 4 files and 500 MB in 2,000. The snapshot",
-         "and the fork have all of it to freeze, the restore has all of it to throw away. The disk is synced before each, outside of the time.", "",
+         "and the fork have all of it to freeze, the restore has all of it to throw away. The disk is synced before each, outside of the time.",
+         "A session's box is started again with the shell's state, and a fork starts a second session.", "",
          "| | 1 MB, ms | 500 MB, ms | 500 MB / 1 MB |", "|---|---:|---:|---:|"]
 for thing in [kind + thing for kind in ("", "session-") for thing in ("snapshot", "restore", "fork")]:
     small, large = (statistics.median(times[thing, size]) for size in ("1MB", "500MB"))

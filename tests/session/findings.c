@@ -2,6 +2,8 @@
 #include "scene.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define PYTHON "/usr/bin/python3 -c '"
@@ -138,6 +140,58 @@ static void in_flight(hutch_context *context) {
         hutch_box_close(box);
 }
 
+static bool put(const char *dir, const char *name, const char *text) {
+        char path[256];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "%s/%s", dir, name);
+        f = fopen(path, "w");
+        if (f)
+                fputs(text, f);
+        return f && fclose(f) == 0;
+}
+
+static void *close_it(void *box) {
+        hutch_box_close(box);
+        return NULL;
+}
+
+/* A frozen process cannot be killed before it is thawed: an end that takes as long as this test wants. */
+static void slow_end(hutch_context *context) {
+        char group[128], find[128], pid[32] = "";
+        hutch_box *slow, *other;
+        pthread_t closing;
+        hutch_result *r;
+        FILE *f;
+
+        snprintf(group, sizeof(group), "/sys/fs/cgroup/freezer/hutch-test-%d", getpid());
+        if (geteuid() != 0 || mkdir(group, 0755) < 0) {
+                ok(true, "W5k: # SKIP needs root and the freezer of control groups");
+                return;
+        }
+        slow = open_session(context, NULL);
+        other = open_session(context, NULL);
+        snprintf(find, sizeof(find), "sleep %s & disown", mark_of(5));
+        hutch_result_free(run_for(slow, find, 5000));
+        await_processes(mark_of(5), 1);
+        snprintf(find, sizeof(find), "pgrep -x -f 'sleep %s'", mark_of(5));
+        f = popen(find, "r");
+        ok(f && fgets(pid, sizeof(pid), f) && put(group, "cgroup.procs", pid) && put(group, "freezer.state", "FROZEN"),
+           "W5k: a process of a box is frozen");
+        if (f)
+                pclose(f);
+        pthread_create(&closing, NULL, close_it, slow);
+        usleep(100000); /* the end has begun; should it not, the test shows less */
+        r = run_for(other, "echo on", 5000);
+        is(r->output[1], "on\n", "W5k: the end of a box that takes long keeps no other box waiting");
+        hutch_result_free(r);
+        put(group, "freezer.state", "THAWED");
+        pthread_join(closing, NULL);
+        ok(await_processes(mark_of(5), 0), "W5k: and it comes to its end");
+        hutch_box_close(other);
+        rmdir(group);
+}
+
 int main(void) {
         hutch_context *context = new_context();
 
@@ -146,6 +200,7 @@ int main(void) {
         no_reader(context);
         usage(context);
         in_flight(context);
+        slow_end(context);
         stopped_before_exec(context);
         hutch_context_free(context);
         return done_testing();
