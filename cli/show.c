@@ -84,12 +84,12 @@ void cli_show_denials(const hutch_result *result) {
                 }
                 shown++;
                 if ((*e)->fix)
-                        cli_complain("refused %s: %s (try: %s)", subject, (*e)->text, (*e)->fix);
+                        cli_complain("refused connection to %s: %s (try: %s)", subject, (*e)->text, (*e)->fix);
                 else
-                        cli_complain("refused %s: %s", subject, (*e)->text);
+                        cli_complain("refused connection to %s: %s", subject, (*e)->text);
         }
         if (more > 0)
-                cli_complain("refused %zu more: --json has them all", more);
+                cli_complain("refused connections to %zu more: --json has them all", more);
 }
 
 void cli_show_events(const hutch_event *const *events) {
