@@ -120,15 +120,16 @@ static void ask_again(const struct invocation *in) {
 }
 
 void cli_load_config(struct invocation *in) {
-        bool person = isatty(STDERR_FILENO);
+        const struct run_options *run = in->verb == &verb_run || in->verb == &verb_shell ? in->options : NULL;
+        bool person = run && isatty(STDERR_FILENO) && !run->quiet && !run->json && !run->json_lines;
         hutch_error err = {0};
         const char *command = in->command ? in->command[0] : NULL;
 
         if (in->error.code != HUTCH_OK)
                 return;
-        if (in->verb == &verb_run && ((const struct run_options *) in->options)->request) /* has its policy already */
+        if (in->verb == &verb_run && run->request) /* has its policy already */
                 return;
-        if (person && isatty(STDIN_FILENO) && in->verb->flags & VERB_RESULT)
+        if (isatty(STDERR_FILENO) && isatty(STDIN_FILENO) && in->verb->flags & VERB_RESULT)
                 ask_again(in);
         if (hutch_policy_load_config(in->policy, command, person, &err) == 0)
                 return;

@@ -3,6 +3,27 @@
 
 #include "cli.h"
 
-extern const struct verb verb_run, verb_shell, verb_session, verb_boxes, verb_diff, verb_apply, verb_discard,
-        verb_snapshot, verb_restore, verb_fork, verb_export, verb_import, verb_exec, verb_scan, verb_explain,
-        verb_doctor, verb_init, verb_trust, verb_profiles, verb_image, verb_help, verb_version, verb_wrap;
+extern const struct verb verb_run;
+extern const struct verb verb_shell;
+extern const struct verb verb_session;
+extern const struct verb verb_boxes;
+extern const struct verb verb_diff;
+extern const struct verb verb_apply;
+extern const struct verb verb_discard;
+extern const struct verb verb_snapshot;
+extern const struct verb verb_restore;
+extern const struct verb verb_fork;
+extern const struct verb verb_export;
+extern const struct verb verb_import;
+extern const struct verb verb_exec;
+extern const struct verb verb_scan;
+extern const struct verb verb_wrap;
+extern const struct verb verb_explain;
+extern const struct verb verb_why;
+extern const struct verb verb_doctor;
+extern const struct verb verb_init;
+extern const struct verb verb_trust;
+extern const struct verb verb_profiles;
+extern const struct verb verb_image;
+extern const struct verb verb_help;
+extern const struct verb verb_version;

@@ -258,6 +258,11 @@ HUTCH_EXPORT const char *hutch_trust_text(const hutch_trust *trust); /* for peop
 HUTCH_EXPORT int hutch_trust_accept(const hutch_trust *trust, hutch_error *err);
 HUTCH_EXPORT int hutch_trust_forget(const hutch_trust *trust, hutch_error *err);
 
+/* Whether the policy lets a box reach a path or HOST[:PORT], from the plan alone: *ret (freed with hutch_free()) is for
+ * people: by which rule, set where, and what would change it. *ret_allowed: it can be read, or connected to. */
+HUTCH_EXPORT int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed, char **ret,
+                           hutch_error *err);
+
 /* ---- words ---- */
 
 /* What an errno means, in the words of hutch's messages. */

@@ -384,6 +384,25 @@ static int merge_parts(struct config *c) {
         return 0;
 }
 
+/* Once on a host: what the box of this policy can see and do. */
+static int introduce(struct hutch_policy *p, char *const *env, struct hutch_error *err) {
+        static const char *const writes[] = {"has no workspace", "reads the workspace", "writes the workspace",
+                                             "writes a copy of the workspace ('hutch diff', 'hutch apply')"};
+        static const char *const network[] = {"no network (--allow-host NAME, --net open)", "the host's network",
+                                              "no network but its own loopback", "the hosts that are allowed"};
+
+        if (!config_first_time(env, "run"))
+                return 0;
+        if (events_note(&p->events, NOTICE_FIRST_RUN, NULL, NULL,
+                        "first run here: the box %s, reads the system, and sees an empty home",
+                        writes[policy_workspace(p)]) < 0 ||
+            events_note(&p->events, NOTICE_FIRST_RUN, NULL, NULL,
+                        "it has %s; 'hutch explain' shows everything, 'hutch why PATH|HOST' answers one question",
+                        network[policy_network(p)]) < 0)
+                return error_oom(err);
+        return 0;
+}
+
 int config_load(struct hutch_policy *p, const char *command, bool for_person, char *const *env,
                 struct hutch_error *err) {
         struct config c = {.p = p, .env = env, .for_person = for_person, .err = err};
@@ -408,6 +427,8 @@ int config_load(struct hutch_policy *p, const char *command, bool for_person, ch
                 r = merge_parts(&c);
         else if (r >= 0)
                 r = report_workspace(&c, NULL);
+        if (r >= 0 && for_person)
+                r = introduce(p, env, err);
         for (enum part i = 0; i < N_PARTS; i++)
                 policy_free(c.parts[i]);
         trust_free(c.trust);

@@ -5,6 +5,7 @@
 #include "../backend/image.h"
 #include "../supervise/foreground.h"
 #include "box.h"
+#include "guess.h"
 
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]) {
         for (int i = 0; i < 3; i++) {
@@ -28,9 +29,16 @@ static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_
                                   .see_user = request->user,
                                   .event = report_event,
                                   .event_user = report};
+        struct tail tail = {0};
+        int r;
 
         read_streams(request, output, input.streams);
-        return run_in_foreground(&input, ret, err);
+        if (request->streams[HUTCH_STDERR] == HUTCH_STREAM_FD && isatty(request->fds[HUTCH_STDERR]))
+                input.tail = &tail;
+        r = run_in_foreground(&input, ret, err);
+        if (r >= 0 && ret->exit_code != 0 && ret->error.code == HUTCH_OK && ret->reason == HUTCH_NOT_KILLED)
+                guess_add(plan, tail.data, tail.len, report);
+        return r;
 }
 
 int box_wait(hutch_box *box, const struct client_line *line, const struct client_run *run, struct outcome *ret,

@@ -31,6 +31,12 @@ struct run_stream {
         struct buf *into; /* HUTCH_STREAM_CAPTURE without a message socket */
 };
 
+/* The end of what a person saw of the command on stderr, or on its terminal. */
+struct tail {
+        size_t len;
+        char data[2048];
+};
+
 struct run_input {
         const struct plan *plan; /* both live as long as the run */
         const struct host_facts *facts;
@@ -46,6 +52,7 @@ struct run_input {
         void *user;
         /* A session's box: what its init says; the fd is the callee's. */
         void (*message)(void *user, const struct init_message *message, int fd);
+        struct tail *tail;         /* NULL: not wanted */
         struct terminal *terminal; /* streams that are terminals get a pseudo terminal of the box; NULL: a relay */
 };
 

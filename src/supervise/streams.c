@@ -12,10 +12,26 @@
 
 static const char *const stream_names[] = {"stdin", "stdout", "stderr"};
 
+static void keep_tail(struct tail *tail, const uint8_t *bytes, size_t len) {
+        size_t room = sizeof(tail->data), keep;
+
+        if (len >= room) {
+                memcpy(tail->data, bytes + len - room, room);
+                tail->len = room;
+                return;
+        }
+        keep = tail->len + len > room ? room - len : tail->len;
+        memmove(tail->data, tail->data + tail->len - keep, keep);
+        memcpy(tail->data + keep, bytes, len);
+        tail->len = keep + len;
+}
+
 static size_t admit(void *data, const uint8_t *bytes, size_t len) {
         struct tap *tap = data;
         size_t n = budget_admit(&tap->run->budget, tap->stream, bytes, len);
 
+        if (tap->run->in.tail && (tap->stream == HUTCH_STDERR || tap->run->screen))
+                keep_tail(tap->run->in.tail, bytes, n);
         if (tap->run->budget.exceeded)
                 run_end_by_limit(tap->run, HUTCH_KILLED_OUTPUT);
         return n;

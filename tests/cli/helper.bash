@@ -10,6 +10,7 @@ setup() {
         export XDG_CACHE_HOME=${HUTCH_CACHE:-$HUTCH_TMP/cache} # shared: a skeleton of the system for each test would take its time
         mkdir -p "$T/ws" "$HOME/.ssh"
         echo private >"$HOME/.ssh/id_rsa"
+        mkdir -p "$HOME/.local/state/hutch/seen" && : >"$HOME/.local/state/hutch/seen/run" # no first run's words
         cd "$T/ws" || return 1
         DIFFERENCES=
         NAP=7$RANDOM.$BASHPID # for sleep(1): nobody else sleeps as long, and it never ends by itself

@@ -1,0 +1,17 @@
+/* What a plan makes of one path: whether the box has it, by which step, from where, and what would change it. */
+#pragma once
+
+#include "plan.h"
+
+enum place { PLACE_ABSENT, PLACE_OWN, PLACE_HIDDEN, PLACE_READ, PLACE_SEALED, PLACE_WRITE, PLACE_COW };
+
+struct place_answer {
+        enum place place;
+        const struct step *step; /* that decides; NULL: none covers it */
+        const char *rule;        /* one clause */
+        char fix[512];           /* an option, or words; empty: none is known */
+};
+
+/* `path` is absolute and normalised, as the box sees it. */
+void plan_look_up(const struct plan *plan, const char *path, struct place_answer *ret);
+const char *place_name(enum place place);
