@@ -54,7 +54,10 @@ load helper
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777); s.listen(8); print("up", flush=True)
 while True:
-    c, _ = s.accept(); c.sendall(sys.argv[1].encode()); c.close()' "$1" >"$T/up" 3>&- &
+    c, _ = s.accept()
+    try: c.sendall(sys.argv[1].encode())
+    except OSError: pass # who only looks whether an engine answers is gone already
+    c.close()' "$1" >"$T/up" 3>&- &
                 echo $! >>"$T/pids"
                 appears "$T/up"
                 rm "$T/up"
