@@ -74,12 +74,8 @@ static bool is_quiet(const struct run_options *o) {
 }
 
 static void report_changes(const hutch_result *result) {
-        const char *const *const lists[] = {result->created, result->modified, result->deleted};
-        size_t n = 0;
+        size_t n = result->n_reviewable;
 
-        for (size_t i = 0; i < 3; i++)
-                for (const char *const *p = lists[i]; *p; p++)
-                        n++;
         cli_complain("kept %zu change%s in box %s (host unchanged); review with 'hutch diff', then 'hutch apply' or "
                      "'hutch discard'",
                      n, n == 1 ? "" : "s", result->box_id);

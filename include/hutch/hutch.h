@@ -405,6 +405,7 @@ typedef struct hutch_result {
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
         const struct hutch_output_file *output_files; /* of hutch_exec(): what the script left in its directory */
         size_t n_output_files;
+        size_t n_reviewable; /* how many of the changes can be reviewed: those of the system go with the box */
 } hutch_result;
 
 /* Runs one command and waits for its end. The command's own failure is a result, not an error: the return value is 0

@@ -123,6 +123,7 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
                 r->public.deleted = (const char *const *) r->tracked.deleted;
                 r->box_id = r->tracked.box_id ? strdup(r->tracked.box_id) : NULL;
                 r->public.box_id = r->box_id;
+                r->public.n_reviewable = r->tracked.n_reviewable;
         }
         if (plan)
                 memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));

@@ -131,6 +131,7 @@ bool box_does_without_system(hutch_box *box, struct hutch_error *err);
 struct tracked {
         char **created, **modified, **deleted; /* as the box sees them */
         const char *box_id;
+        size_t n_reviewable; /* without those of the system, which go with the box */
 };
 
 /* The newest kept box whose workspace is this folder; NULL: the current one. */

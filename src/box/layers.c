@@ -3,10 +3,12 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../layer/private.h"
 #include "../layer/stack.h"
+#include "../tree/tree.h"
 #include "changes.h"
 
 extern char **environ;
@@ -212,9 +214,13 @@ int layers_remember(hutch_box *box, struct hutch_error *err) {
         box->since = calloc(n + 1, sizeof(*box->since));
         if (!box->since)
                 return error_oom(err);
-        for (; r >= 0 && box->n_since < n; box->n_since++)
-                if (!layer_is_system(&box->layers->meta, box->n_since))
-                        r = remember_layer(box->layers, box->n_since, &box->since[box->n_since], err);
+        for (; r >= 0 && box->n_since < n; box->n_since++) {
+                bool system = layer_is_system(&box->layers->meta, box->n_since);
+
+                r = remember_layer(box->layers, box->n_since, &box->since[box->n_since], system ? NULL : err);
+                if (system && r < 0)
+                        r = 0; /* its changes are only reported */
+        }
         if (r < 0)
                 forget_since(box);
         return r;
@@ -432,6 +438,72 @@ static int put_changes(const hutch_box *box, const struct plan *plan, size_t lay
         return place_of(box, plan, layer, &place) < 0 || tracked_add(t, place, list) < 0 ? error_oom(err) : 0;
 }
 
+/* Whether a change is a file that init put there for the box, and that is as it was. */
+static bool is_seed(const struct plan *plan, const char *place, const struct layer_pair *layer,
+                    const struct change *change) {
+        for (const struct step *s = plan->steps; s < plan->steps + plan->n_steps; s++) {
+                _cleanup_(freep) char *text = NULL;
+                _cleanup_(closep) int fd = -1;
+                size_t len;
+
+                if (s->kind != STEP_FILE || !(s->flags & STEP_SEED) || !s->text || !path_is_beneath(s->dest, place) ||
+                    !streq(path_tail(s->dest, place) + 1, change->path))
+                        continue;
+                fd = tree_open_file(layer->pair.upper, change->path);
+                return fd >= 0 && read_whole_fd(fd, 1 << 20, &text, &len) >= 0 && len == strlen(s->text) &&
+                       memcmp(text, s->text, len) == 0;
+        }
+        return false;
+}
+
+static int drop_seeds(const hutch_box *box, const struct plan *plan, size_t i, struct layer_pair *layer) {
+        _cleanup_(freep) char *place = NULL;
+        size_t kept = 0;
+
+        if (place_of(box, plan, i, &place) < 0)
+                return -ENOMEM;
+        for (size_t n = 0; n < layer->list.n; n++) {
+                struct change *c = &layer->list.items[n];
+
+                if (is_seed(plan, place, layer, c)) {
+                        free(c->path);
+                        free(c->note);
+                } else
+                        layer->list.items[kept++] = *c;
+        }
+        layer->list.n = kept;
+        return 0;
+}
+
+/* What was changed in a layer since it was remembered; what could not be remembered was empty. 1 if anything was. */
+static int track_layer(const hutch_box *box, const struct plan *plan, size_t i, struct tracked *t,
+                       struct hutch_error *err) {
+        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+        struct index none = {0};
+        int r = changes_since(box->layers, i, i < box->n_since ? &box->since[i] : &none, &layer, err);
+        bool any;
+
+        if (r >= 0 && i >= box->n_since)
+                r = drop_seeds(box, plan, i, &layer);
+        any = r >= 0 && layer.list.n > 0;
+        if (r >= 0 && layer.folder >= 0)
+                r = put_changes(box, plan, i, &layer.list, t, err);
+        change_list_done(&layer.list);
+        changes_close_layer(&layer);
+        return r < 0 ? r : any;
+}
+
+/* The system's directories, and others that go with the box: reported after what can be reviewed, and nothing fails by
+ * them. */
+static void track_system(const hutch_box *box, const struct plan *plan, struct tracked *t) {
+        const struct layer_meta *m = &box->layers->meta;
+        struct hutch_error untold;
+
+        for (size_t i = 0; m->lowers[i]; i++)
+                if (layer_is_system(m, i))
+                        (void) track_layer(box, plan, i, t, &untold);
+}
+
 /* The first run of a box: whatever differs from the host is its change. */
 static int track_first(const hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
                        struct hutch_error *err) {
@@ -442,8 +514,15 @@ static int track_first(const hutch_box *box, const struct plan *plan, struct tra
                 if (changes.layers[i].folder >= 0)
                         r = put_changes(box, plan, i, &changes.layers[i].list, t, err);
         *ret_any = changes.n > 0;
+        t->n_reviewable = changes.n;
         changes_done(&changes);
+        if (r >= 0)
+                track_system(box, plan, t);
         return r;
+}
+
+static size_t count_tracked(const struct tracked *t) {
+        return strv_length(t->created) + strv_length(t->modified) + strv_length(t->deleted);
 }
 
 /* A further run: its changes alone are looked for. A layer that came with it had nothing before. */
@@ -454,18 +533,14 @@ static int track_further(hutch_box *box, const struct plan *plan, struct tracked
         int r = 0;
 
         for (size_t i = 0; r >= 0 && m->lowers[i]; i++) {
-                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
-                struct index none = {0};
-
                 if (layer_is_system(m, i))
                         continue;
-                r = changes_since(box->layers, i, i < box->n_since ? &box->since[i] : &none, &layer, err);
-                if (r >= 0 && layer.folder >= 0)
-                        r = put_changes(box, plan, i, &layer.list, t, err);
-                any = any || layer.list.n > 0;
-                change_list_done(&layer.list);
-                changes_close_layer(&layer);
+                r = track_layer(box, plan, i, t, err);
+                any = any || r > 0;
         }
+        t->n_reviewable = count_tracked(t);
+        if (r >= 0)
+                track_system(box, plan, t);
         forget_since(box);
         /* It had changes before, or it would be gone; they may have been undone. */
         *ret_any = true;

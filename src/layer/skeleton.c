@@ -2,7 +2,9 @@
  *
  * A folder that the caller cannot look into is made opaque: the box gets an empty one of its own in its place, and the
  * kernel is never asked for what is in the host's. The same is true for the few files of the package database that only
- * root may read (locks, passwords of debconf): they are there, and empty. */
+ * root may read (locks, passwords of debconf): they are there, and empty.
+ *
+ * When packages came or went, an older skeleton that no box holds is followed up instead of making another one. */
 #include "skeleton.h"
 
 #include <dirent.h>
@@ -87,6 +89,8 @@ static const struct {
         {"usr/sbin", "policy-rc.d", "#!/bin/sh\n# Nothing starts services in a box.\nexit 101\n", 0755},
 };
 
+static const struct { const char *name, *target; } own_links[] = {{"var/run", "/run"}, {"var/lock", "/run/lock"}};
+
 struct maker {
         int root; /* of the skeleton that is being made */
         bool other;
@@ -106,48 +110,109 @@ static int make_opaque(int dir, const char *name) {
         return fd < 0 || fsetxattr(fd, "user.overlay.opaque", "y", 1, 0) < 0 ? -errno : 0;
 }
 
+static mode_t folder_mode(mode_t mode) {
+        return (mode & 01777) | 0700;
+}
+
 static int make_folder(int to, const char *name, mode_t mode) {
-        mode = (mode & 01777) | 0700;
+        mode = folder_mode(mode);
         if (mkdirat(to, name, mode) < 0 && errno != EEXIST)
                 return -errno;
         return mode != 0755 && fchmodat(to, name, mode, 0) < 0 ? -errno : 0;
 }
 
-/* The folders below `from` (taken over), made below `to`. What disappears meanwhile is passed over. */
-static int copy_folders(const struct maker *m, int from, int to, unsigned depth) {
-        DIR *dir = fdopendir(from);
-        struct dirent *entry;
-        int r = 0;
+/* A folder that the caller cannot look into. */
+static int make_closed(int to, const char *name, mode_t mode) {
+        int r = tree_remove(to, name);
 
-        if (!dir) {
-                close(from);
-                return -ENOMEM;
+        if (r >= 0)
+                r = make_folder(to, name, mode);
+        return r < 0 ? r : make_opaque(to, name);
+}
+
+/* The skeleton's folder of that name, as the host's is now: an fd, or -errno. */
+static int open_folder(int to, const char *name, mode_t mode) {
+        _cleanup_(closep) int fd = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+        int r;
+
+        if (fd < 0) {
+                r = make_folder(to, name, mode);
+                fd = r < 0 ? -1 : openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                return fd < 0 ? (r < 0 ? r : -errno) : take_fd(&fd);
         }
-        while (r >= 0 && depth < DEPTH_MOST && (entry = readdir(dir))) {
-                const char *name = entry->d_name;
-                _cleanup_(closep) int there = -1;
-                int here;
+        if (fstat(fd, &st) < 0 || ((st.st_mode & 07777) != folder_mode(mode) && fchmod(fd, folder_mode(mode)) < 0))
+                return -errno;
+        if (tree_is_opaque(fd) && fremovexattr(fd, TREE_OPAQUE) < 0)
+                return -errno;
+        return take_fd(&fd);
+}
+
+static bool is_as_before(const struct stat *host, const struct stat *own) {
+        return own->st_mtim.tv_sec == host->st_ctim.tv_sec && own->st_mtim.tv_nsec == host->st_ctim.tv_nsec;
+}
+
+/* Removes what the host has no folder of that name for. */
+static int drop_old(int from, int to) {
+        _cleanup_(names_list_done) struct names_list list = {0};
+        int r = tree_list(to, &list);
+
+        for (size_t i = 0; r >= 0 && i < list.n; i++) {
                 struct stat st;
 
-                if (streq(name, ".") || streq(name, "..") || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
-                    fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-                        continue;
-                r = make_folder(to, name, st.st_mode);
-                if (r >= 0 && !may_read(m, dirfd(dir), name, &st)) {
-                        r = make_opaque(to, name);
-                        continue;
-                }
-                here = r < 0 ? -1 : openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (here < 0)
-                        continue;
-                there = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                if (there < 0) {
-                        r = -errno;
-                        close(here);
-                } else
-                        r = copy_folders(m, here, there, depth + 1);
+                if (fstatat(from, list.names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+                        r = tree_remove(to, list.names[i]);
         }
+        return r;
+}
+
+static int follow_folders(const struct maker *m, int from, int to, unsigned depth);
+
+static int follow_folder(const struct maker *m, int from, int to, const char *name, unsigned depth) {
+        _cleanup_(closep) int there = -1, here = -1;
+        struct stat st;
+
+        if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+                return 0;
+        if (!may_read(m, from, name, &st))
+                return make_closed(to, name, st.st_mode);
+        there = open_folder(to, name, st.st_mode);
+        if (there < 0)
+                return there;
+        here = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return here < 0 ? 0 : follow_folders(m, here, there, depth + 1);
+}
+
+/* Makes the folders below `to` those below `from`. A folder of the skeleton bears, as its mtime, the ctime that the
+ * host's had: one that has it still holds the same names, and the host's is not read. What disappears meanwhile is
+ * passed over. */
+static int follow_folders(const struct maker *m, int from, int to, unsigned depth) {
+        struct stat host, own;
+        struct dirent *entry;
+        bool same;
+        DIR *dir;
+        int r = 0;
+
+        if (depth >= DEPTH_MOST)
+                return 0;
+        if (fstat(from, &host) < 0 || fstat(to, &own) < 0)
+                return -errno;
+        same = is_as_before(&host, &own);
+        if (!same)
+                r = drop_old(from, to);
+        dir = r < 0 ? NULL : fdopendir(openat(same ? to : from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!dir)
+                return r < 0 ? r : -ENOMEM;
+        while (r >= 0 && (entry = readdir(dir)))
+                if (!streq(entry->d_name, ".") && !streq(entry->d_name, "..") &&
+                    (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+                        r = follow_folder(m, from, to, entry->d_name, depth);
         closedir(dir);
+        if (r >= 0 && !same) {
+                const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, host.st_ctim};
+
+                r = futimens(to, times) < 0 ? -errno : 0;
+        }
         return r;
 }
 
@@ -189,8 +254,9 @@ static int copy_files(const struct maker *m, const char *path) {
 
 static int make_top(const struct maker *m, const char *top) {
         _cleanup_(closep) int to = -1;
+        _cleanup_(closep) int from = -1;
         struct stat st;
-        int from, r;
+        int r;
 
         if (stat(top, &st) < 0)
                 return -errno;
@@ -199,13 +265,7 @@ static int make_top(const struct maker *m, const char *top) {
                 return r;
         from = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         to = from < 0 ? -1 : openat(m->root, top + 1, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (to < 0) {
-                r = -errno;
-                if (from >= 0)
-                        close(from);
-                return r;
-        }
-        return copy_folders(m, from, to, 0);
+        return to < 0 ? -errno : follow_folders(m, from, to, 0);
 }
 
 static int make_own(const struct maker *m) {
@@ -219,8 +279,9 @@ static int make_own(const struct maker *m) {
                         r = write_file(dir, own_files[i].name, own_files[i].text, strlen(own_files[i].text),
                                        own_files[i].mode);
         }
-        if (r >= 0 && (symlinkat("/run", m->root, "var/run") < 0 || symlinkat("/run/lock", m->root, "var/lock") < 0))
-                r = -errno;
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(own_links); i++)
+                if (symlinkat(own_links[i].target, m->root, own_links[i].name) < 0 && errno != EEXIST)
+                        r = -errno;
         return r;
 }
 
@@ -236,9 +297,9 @@ static int make(const struct maker *m, char *const *tops) {
         return r < 0 ? r : make_own(m);
 }
 
-/* Removes every skeleton but `keep` that nobody holds, and what a maker or remover that was killed left. The caller has
- * the lock of all makers, so no other is at work. */
-static void sweep(int folder, const char *keep) {
+/* Removes every skeleton but `keep` that nobody holds, and what a maker or remover that was killed left, but `making`.
+ * The caller has the lock of all makers, so no other is at work. */
+static void sweep(int folder, const char *keep, const char *making) {
         DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         struct dirent *entry;
 
@@ -248,7 +309,7 @@ static void sweep(int folder, const char *keep) {
                 _cleanup_(closep) int lock = -1;
                 char key[NAME_MAX + 1], old[NAME_MAX + 8];
 
-                if (startswith(name, ".new-") || startswith(name, ".old-"))
+                if ((startswith(name, ".new-") && !streq(name, making)) || startswith(name, ".old-"))
                         tree_remove(folder, name);
                 if (name[0] == '.' || len < 6 || !streq(name + len - 5, ".lock") || strncmp(name, keep, len - 5) == 0)
                         continue;
@@ -265,23 +326,91 @@ static void sweep(int folder, const char *keep) {
                 closedir(dir);
 }
 
+/* Files of an older skeleton, which are made anew; folders go with the host's. */
+static int drop_files(const struct maker *m, const char *path) {
+        _cleanup_(closep) int dir = openat(m->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(names_list_done) struct names_list list = {0};
+        int r = dir < 0 ? 0 : tree_list(dir, &list);
+
+        for (size_t i = 0; r >= 0 && i < list.n; i++) {
+                struct stat st;
+
+                if (fstatat(dir, list.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+                    unlinkat(dir, list.names[i], 0) < 0)
+                        r = -errno;
+        }
+        return r;
+}
+
+static int drop_all_files(const struct maker *m) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(copied); i++)
+                r = drop_files(m, copied[i]);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(own_files); i++)
+                r = drop_files(m, own_files[i].folder);
+        return r;
+}
+
+/* An older skeleton that nobody holds becomes the new one, which is then followed up: most of the host's folders are as
+ * they were. The caller has the lock of all makers. */
+static bool take_older(int folder, const char *key, const char *temporary) {
+        DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        bool taken = false;
+        struct dirent *entry;
+
+        while (dir && !taken && (entry = readdir(dir))) {
+                size_t len = strlen(entry->d_name);
+                _cleanup_(closep) int lock = -1;
+                char old[NAME_MAX + 1];
+
+                if (entry->d_name[0] == '.' || len < 6 || !streq(entry->d_name + len - 5, ".lock"))
+                        continue;
+                snprintf(old, sizeof(old), "%.*s", (int) (len - 5), entry->d_name);
+                if (streq(old, key))
+                        continue;
+                lock = openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+                if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+                        continue;
+                taken = renameat(folder, old, folder, temporary) == 0;
+                unlinkat(folder, entry->d_name, 0);
+        }
+        if (dir)
+                closedir(dir);
+        return taken;
+}
+
+static int fill(int folder, const char *temporary, char *const *tops, bool other, bool older) {
+        struct maker m = {.other = other};
+        int r;
+
+        m.root = openat(folder, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = m.root < 0 ? -errno : older ? drop_all_files(&m) : 0;
+        if (r >= 0)
+                r = make(&m, tops);
+        closep(&m.root);
+        return r;
+}
+
 static int make_new(int folder, const char *key, char *const *tops, bool other) {
         _cleanup_(closep) int all = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        struct maker m = {.root = -1, .other = other};
         char temporary[NAME_MAX + 8];
-        int r = 0;
+        int r = -ENOENT;
 
         if (all < 0 || flock(all, LOCK_EX) < 0)
                 return -errno;
         if (faccessat(folder, key, F_OK, 0) == 0) /* somebody else was faster */
                 return 0;
-        sweep(folder, key);
         snprintf(temporary, sizeof(temporary), ".new-%s", key);
-        if (mkdirat(folder, temporary, 0700) < 0)
-                return -errno;
-        m.root = openat(folder, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        r = m.root < 0 ? -errno : make(&m, tops);
-        closep(&m.root);
+        (void) tree_remove(folder, temporary);
+        if (take_older(folder, key, temporary))
+                r = fill(folder, temporary, tops, other, true);
+        sweep(folder, key, r < 0 ? "" : temporary);
+        if (r < 0) {
+                if (mkdirat(folder, temporary, 0700) < 0)
+                        return -errno;
+                r = fill(folder, temporary, tops, other, false);
+        }
         if (r >= 0 && renameat(folder, temporary, folder, key) < 0)
                 r = -errno;
         if (r < 0)

@@ -119,6 +119,18 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         flock -s "$T/cache/hutch/skeleton/held.lock" "$HUTCH_BUILD/hutch" --cow / --workspace none -- /bin/true
         [ -d "${keys[0]%.lock}/usr/bin" ] || differs "not made anew"
         [ -d "$T/cache/hutch/skeleton/held" ] || differs "one that is held was removed"
+        # One that nobody holds is followed up, and is then as one that was made anew.
+        local key=${keys[0]%.lock} older=$T/cache/hutch/skeleton/older made inode
+        made=$(cd "$key" && find . -printf '%P %y %m\n' | sort)
+        rm -rf "$T"/cache/hutch/skeleton/held*
+        mv "$key" "$older" && mv "$key.lock" "$older.lock"
+        inode=$(stat -c %i "$older/usr")
+        rmdir "$(find "$older/usr" -mindepth 1 -type d -empty -print -quit)"
+        mkdir "$older/usr/gone" && chmod 700 "$older/usr/bin" && echo old >"$older/var/lib/dpkg/old"
+        find "$older/usr" -type d -exec touch {} + # as if the host's had another ctime since
+        inside -- /bin/true
+        [ "$(stat -c %i "$key/usr")" = "$inode" ] || differs "made anew, not followed up"
+        [ "$(cd "$key" && find . -printf '%P %y %m\n' | sort)" = "$made" ] || differs "not as one that is made anew: $(diff <(cd "$key" && find . -printf '%P %y %m\n' | sort) - <<<"$made" | head)"
         [ ! -e "$T/cache/hutch/skeleton/free" ] && [ ! -e "$T/cache/hutch/skeleton/free.lock" ] && [ ! -e "$T/cache/hutch/skeleton/.new-dead" ] || differs "left: $(ls -A "$T/cache/hutch/skeleton")"
         agree
 }
