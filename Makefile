@@ -8,7 +8,7 @@ suites = unit scan review conformance cli escape errors tty completions fault se
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = abigail-tools clang clang-format clang-tidy shellcheck mandoc python3
 
-.PHONY: all run ready test test-vm test-container test-sanitized check bench install clean image up-root up-sudoer up-locked shell-root down
+.PHONY: all run ready test test-vm test-container test-sanitized check bench bench-scan install clean image up-root up-sudoer up-locked shell-root down
 all: $(BUILD)/hutch
 
 $(BUILD)/build.ninja:
@@ -56,6 +56,11 @@ bench:
 	@tools/need $(build_packages) bubblewrap hyperfine
 	@$(MAKE) --no-print-directory all
 	@bench/run
+
+bench-scan:
+	@tools/need $(build_packages) libcmocka-dev shfmt
+	@$(MAKE) --no-print-directory all
+	@bench/scan
 
 # Containers to try hutch in, by docker or podman; see tools/image/run.
 image:

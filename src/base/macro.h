@@ -48,7 +48,7 @@ static inline void freep(void *p) {
 }
 
 static inline bool streq(const char *a, const char *b) {
-        return strcmp(a, b) == 0;
+        return *a == *b && strcmp(a, b) == 0; /* most pairs differ at once */
 }
 
 static inline bool startswith(const char *s, const char *prefix) {

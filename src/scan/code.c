@@ -21,9 +21,15 @@ struct code {
         struct tokens t;
         bool python;
         struct binding *bindings[256];
-        const char *star[8]; /* from X import * */
+        const char *star[32]; /* from X import * */
         size_t n_star;
         unsigned depth;
+        struct {
+                const char *name;
+                size_t open;
+        } passed[64]; /* calls on the way to the name that is being read, while `passing` */
+        size_t n_passed;
+        bool passing;
 };
 
 static const struct token nowhere = {.kind = TOKEN_LINE, .s = "", .op = 0};
@@ -368,6 +374,18 @@ static const char *plain_name(const char *name) {
         return name;
 }
 
+/* A call whose result is used at once, as in os.popen(x).read(): it is a call of its own. */
+static void note_passed(struct code *c, const char *name, size_t open) {
+        if (!c->passing)
+                return;
+        if (c->n_passed == ARRAY_SIZE(c->passed)) {
+                c->s->incomplete = true;
+                return;
+        }
+        c->passed[c->n_passed].name = plain_name(name);
+        c->passed[c->n_passed++].open = open;
+}
+
 /* __import__("x"), require("x"), getattr(x, "y"): what they give. */
 static const char *special_call(struct code *c, const char *name, size_t open, bool *ret_is_module) {
         size_t end, at;
@@ -453,10 +471,10 @@ static const char *primary(struct code *c, size_t i, size_t *ret_end, bool *ret_
                         c->depth--;
                         if (special)
                                 name = special;
-                        else if (!is_op(c, next, '.') && !is_op(c, next, '('))
-                                break;
                         else if (!is_op(c, next, '.'))
                                 break;
+                        else
+                                note_passed(c, name, at);
                         *ret_end = next;
                         *ret_call = true;
                 } else
@@ -515,8 +533,10 @@ static void python_from(struct code *c, size_t i) {
                 return;
         note_module(c, first, module);
         if (is_op(c, ++i, '*')) {
-                if (c->n_star < 8)
+                if (c->n_star < ARRAY_SIZE(c->star))
                         c->star[c->n_star++] = module;
+                else
+                        c->s->incomplete = true;
                 return;
         }
         if (is_op(c, i, '('))
@@ -668,7 +688,7 @@ static bool evaluates(const char *name) {
         return false;
 }
 
-#define STRINGS_MOST 32
+#define STRINGS_MOST 256
 
 struct arguments {
         struct field strings[STRINGS_MOST];
@@ -807,7 +827,12 @@ static void follow_name(struct code *c, size_t i) {
                 return;
         if (i > 0 && (is_word(c, i - 1, "def") || is_word(c, i - 1, "function") || is_op(c, i - 1, '.')))
                 return;
+        c->n_passed = 0;
+        c->passing = true;
         name = primary(c, i, &end, &call);
+        c->passing = false;
+        for (size_t k = 0; k < c->n_passed; k++)
+                check_call(c, i, c->passed[k].name, c->passed[k].open);
         if (!name)
                 return;
         environment(c, i, name, end);

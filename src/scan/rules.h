@@ -24,8 +24,8 @@ struct regex;
 struct shape {
         struct rule *rule;
         char **command, **other, **option, **without, **into, **from; /* commands of the shell */
-        char **call, **import;                               /* calls and modules of Python and JavaScript */
-        char **contains;                                     /* for `string` and `text`: one of these must be in it */
+        char **call, **import;                                        /* calls and modules of Python and JavaScript */
+        char **contains; /* for `string` and `text`: one of these must be in it */
         struct regex *argument, *arguments, *string, *write, *read, *assign, *text;
         int dynamic; /* 1: an argument is not known before the run; -1: all are */
 };

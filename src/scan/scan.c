@@ -12,6 +12,9 @@
 
 void scan_init(struct scan *s, const struct rules *rules) {
         *s = (struct scan){.arena = {.most = MEMORY_MOST}, .rules = rules};
+        /* Before the text can use up the memory: that it did must still be reported. */
+        s->findings = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->findings));
+        s->candidates = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->candidates));
 }
 
 void scan_done(struct scan *s) {
@@ -126,7 +129,7 @@ static const char *excerpt(struct scan *s, uint32_t line) {
 
         if (!s->lines)
                 make_lines(s);
-        if (!s->lines || line == 0 || line > s->n_lines)
+        if (!s->lines || line == 0 || line > s->n_lines || s->arena.failed)
                 return "";
         from = s->src + s->lines[line - 1];
         end = memchr(from, '\n', s->len - (size_t) (from - s->src));
@@ -145,8 +148,18 @@ static const char *excerpt(struct scan *s, uint32_t line) {
 
 /* ---- findings ---- */
 
+/* A flood of harmless findings must not crowd out one that matters. */
+static size_t less_severe(const struct scan *s, enum scan_severity severity) {
+        for (size_t i = FINDINGS_MOST; i > 0; i--)
+                if (s->findings[i - 1].severity < severity)
+                        return i - 1;
+        return FINDINGS_MOST;
+}
+
 static void add(struct scan *s, uint32_t line, uint32_t column, const char *rule, enum scan_severity severity,
                 const char *reason, const char *fix) {
+        size_t place_at;
+
         for (size_t i = 0; i < s->n_findings; i++) {
                 struct finding *f = &s->findings[i];
 
@@ -159,21 +172,21 @@ static void add(struct scan *s, uint32_t line, uint32_t column, const char *rule
                         return;
                 }
         }
-        if (s->n_findings == FINDINGS_MOST) {
+        if (s->n_findings < FINDINGS_MOST)
+                place_at = s->n_findings++;
+        else {
                 s->n_dropped++;
-                return;
+                place_at = less_severe(s, severity);
+                if (place_at == FINDINGS_MOST)
+                        return;
         }
-        if (!s->findings)
-                s->findings = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->findings));
-        if (s->arena.failed)
-                return;
-        s->findings[s->n_findings++] = (struct finding){.rule = rule,
-                                                        .severity = severity,
-                                                        .reason = reason,
-                                                        .fix = fix,
-                                                        .line = line,
-                                                        .column = column,
-                                                        .excerpt = excerpt(s, line)};
+        s->findings[place_at] = (struct finding){.rule = rule,
+                                                 .severity = severity,
+                                                 .reason = reason,
+                                                 .fix = fix,
+                                                 .line = line,
+                                                 .column = column,
+                                                 .excerpt = excerpt(s, line)};
 }
 
 void scan_add(struct scan *s, const struct unit *unit, size_t off, const struct rule *rule) {
@@ -191,10 +204,15 @@ void scan_add(struct scan *s, const struct unit *unit, size_t off, const struct 
                 add(s, line, column, rule->id, rule->severity, rule->reason, rule->fix);
                 return;
         }
-        if (!s->candidates)
-                s->candidates = arena_alloc(&s->arena, FINDINGS_MOST * sizeof(*s->candidates));
-        if (s->n_candidates < FINDINGS_MOST && !s->arena.failed)
+        for (size_t i = 0, same = 0; i < s->n_candidates; i++) {
+                same += s->candidates[i].rule == rule;
+                if (same == 20) /* more of the same rule would say no more */
+                        return;
+        }
+        if (s->n_candidates < FINDINGS_MOST)
                 s->candidates[s->n_candidates++] = (struct candidate){rule, line, column};
+        else
+                s->incomplete = true;
 }
 
 void scan_note(struct scan *s, const struct unit *unit, size_t off, const char *rule, enum scan_severity severity,
@@ -351,7 +369,9 @@ void scan_file(struct scan *s, const char *name, const char *text, size_t len, u
         unit.language = language ? language : scan_detect(name, text, len);
         if (memchr(text, 0, len)) {
                 scan_note(s, &unit, (size_t) ((const char *) memchr(text, 0, len) - text), "binary-content",
-                          language ? SEVERITY_WARN : SEVERITY_INFO, "the file holds binary data, which is not scanned",
+                          unit.language & (LANG_SHELL | LANG_PYTHON | LANG_JAVASCRIPT) ? SEVERITY_CRITICAL
+                                                                                       : SEVERITY_INFO,
+                          "the file holds binary data, which is not scanned",
                           "run it only if you know where it comes from");
                 if (!unit.language || (len > 4 && memcmp(text, "\177ELF", 4) == 0))
                         unit.language = LANG_OTHER;
@@ -360,7 +380,7 @@ void scan_file(struct scan *s, const char *name, const char *text, size_t len, u
                 unit.language = LANG_OTHER;
         scan_unit(s, &unit);
         if (s->incomplete || s->arena.failed)
-                scan_note(s, &unit, 0, "scan-incomplete", SEVERITY_WARN,
+                scan_note(s, &unit, 0, "scan-incomplete", SEVERITY_CRITICAL,
                           "the script is nested or generated beyond what is scanned", "read it before running it");
         add_combined(s);
         sort(s);

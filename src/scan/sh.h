@@ -81,6 +81,7 @@ struct sh_parse {
         const char *error;
         unsigned lists;      /* nested ones that are being read */
         size_t top;          /* where the outermost command began that is being read */
+        bool too_deep;       /* something in it was not read */
         bool gave_up;        /* too many errors: the rest was not read */
         uint64_t look_ahead; /* budget of bytes to look ahead for ends of arithmetic */
 };
@@ -95,6 +96,7 @@ struct sh_word *sh_parse_quoted(struct arena *arena, const char *src, size_t len
 enum sh_word_mode { WORD_NORMAL, WORD_CASE, WORD_COND, WORD_REGEX, WORD_ARRAY };
 
 int sh_fail(struct sh_parse *p, const char *why); /* always -1 */
+void sh_too_deep(struct sh_parse *p);
 struct sh_word *sh_read_word(struct sh_parse *p, enum sh_word_mode mode);
 struct sh_node *sh_read_list_until(struct sh_parse *p, char closing);
 void sh_skip_blanks(struct sh_parse *p);

@@ -9,9 +9,14 @@
 
 #define FIELDS_MOST 4096
 #define DEPTH_MOST 100
-#define CALLS_MOST 64
+#define CALLS_MOST ((size_t) 1 << 18) /* bytes of bodies beside the length of the script */
 
 static const struct value unknown;
+
+struct value eval_give_up(struct eval *ev) {
+        ev->s->incomplete = true;
+        return unknown;
+}
 
 static struct value known(const char *s, size_t len) {
         return (struct value){s, len, true};
@@ -81,7 +86,7 @@ static struct value standard_variable(const char *name) {
                 {"PWD", "/\1"}};
 
         for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
-                if (strcmp(name, standard[i].name) == 0)
+                if (streq(name, standard[i].name))
                         return known(standard[i].value, strlen(standard[i].value));
         return unknown;
 }
@@ -93,8 +98,10 @@ void fields_add(struct eval *ev, struct fields *f, struct field field) {
                 size_t room = f->room ? f->room * 2 : 8;
                 struct field *v;
 
-                if (f->n >= FIELDS_MOST)
+                if (f->n >= FIELDS_MOST) {
+                        ev->s->incomplete = true;
                         return;
+                }
                 v = arena_alloc(ev->arena, room * sizeof(*v));
                 if (ev->arena->failed)
                         return;
@@ -288,7 +295,7 @@ static struct value parameter(struct eval *ev, const struct sh_part *part) {
                 v = eval_text(ev, part->arg, &dynamic);
                 return dynamic ? unknown : v;
         case ':':
-                if ((strcmp(part->text, "HOME") == 0 || strcmp(part->text, "PWD") == 0) && !var)
+                if ((streq(part->text, "HOME") || streq(part->text, "PWD")) && !var)
                         v = known("/", 1);
                 return v.known ? substring(ev, v, part->arg) : unknown;
         case '/':
@@ -356,7 +363,7 @@ static struct value substitute(struct eval *ev, const struct sh_node *nodes) {
         struct value v = unknown;
 
         if (ev->depth >= DEPTH_MOST)
-                return unknown;
+                return eval_give_up(ev);
         ev->depth++;
         ev->commands = NULL;
         ev->n_commands = ev->commands_room = 0;
@@ -372,7 +379,7 @@ static struct value substitute_text(struct eval *ev, const char *text, size_t le
         struct sh_parse p;
 
         if (len > ev->budget)
-                return unknown;
+                return eval_give_up(ev);
         ev->budget -= len;
         return substitute(ev, sh_parse(&p, ev->arena, text, len));
 }
@@ -451,8 +458,10 @@ static bool expand_braces(struct eval *ev, const char *s, size_t len, uint32_t o
                 text_add(&t, s, (size_t) (open - s));
                 text_add(&t, from, (size_t) (to - from));
                 text_add(&t, close + 1, len - (size_t) (close + 1 - s));
-                if (t.len > ev->budget)
+                if (t.len > ev->budget) {
+                        ev->s->incomplete = true;
                         return true;
+                }
                 ev->budget -= t.len;
                 if (!expand_braces(ev, text_str(&t), t.len, off, out, depth + 1) && t.len > 0)
                         fields_add(ev, out, (struct field){.s = text_str(&t), .len = t.len, .off = off});
@@ -638,9 +647,9 @@ static void call_function(struct eval *ev, const struct sh_node *body, const str
         struct field *positional = ev->positional;
         size_t n = ev->n_positional;
 
-        if (c->argc < 2 || ev->calls >= CALLS_MOST || ev->depth >= 20 || body->end - body->off > 4096)
+        if (c->argc < 2 || ev->depth >= 20 || body->end - body->off > 4096 || ev->calls < body->end - body->off)
                 return;
-        ev->calls++;
+        ev->calls -= body->end - body->off;
         ev->positional = c->argv + 1;
         ev->n_positional = c->argc - 1;
         (void) substitute(ev, body);
@@ -699,7 +708,7 @@ static struct value element(struct eval *ev, const struct sh_node *node, struct 
         struct value out = unknown;
 
         if (ev->depth >= DEPTH_MOST)
-                return unknown;
+                return eval_give_up(ev);
         ev->depth++;
         switch (node->kind) {
         case NODE_SIMPLE:
@@ -785,12 +794,16 @@ struct value eval_list(struct eval *ev, const struct sh_node *nodes, bool captur
 }
 
 void scan_shell(struct scan *s, const struct unit *unit) {
-        struct eval ev = {.s = s, .unit = unit, .arena = &s->arena, .budget = unit->len * 2 + 65536};
+        struct eval ev = {.s = s,
+                          .unit = unit,
+                          .arena = &s->arena,
+                          .budget = unit->len * 2 + 65536,
+                          .calls = unit->len + CALLS_MOST};
         struct sh_parse p;
         struct sh_node *nodes = sh_parse(&p, &s->arena, unit->src, unit->len);
 
         (void) eval_list(&ev, nodes, false);
-        s->incomplete = s->incomplete || p.gave_up;
+        s->incomplete = s->incomplete || p.gave_up || p.too_deep;
         if (p.has_error && unit->depth == 0)
                 scan_note(s, unit, p.error_off, "syntax-error", SEVERITY_INFO, p.error,
                           "check it with 'bash -n'; what follows the error may not have been understood");

@@ -41,10 +41,13 @@ struct eval {
         size_t n_commands, commands_room;
         struct field *positional;
         size_t n_positional;
-        unsigned depth, calls;
+        unsigned depth;
         size_t budget; /* bytes that expansions may still make */
+        size_t calls;  /* bytes of functions' bodies that may still be walked for calls of them */
 };
 
+/* Notes that something was not looked at, which a script must not get by with. Returns a value that is unknown. */
+struct value eval_give_up(struct eval *ev);
 struct variable *eval_variable(struct eval *ev, const char *name, size_t len, bool make);
 void eval_expand(struct eval *ev, const struct sh_word *word, struct fields *out);
 struct value eval_text(struct eval *ev, const struct sh_word *word, bool *ret_dynamic); /* as one field */

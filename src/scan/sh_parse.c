@@ -10,6 +10,11 @@
 #define DEPTH_MOST 120
 #define ERRORS_MOST 64
 
+void sh_too_deep(struct sh_parse *p) {
+        p->too_deep = true;
+        (void) sh_fail(p, "nested too deep");
+}
+
 int sh_fail(struct sh_parse *p, const char *why) {
         if (!p->has_error) {
                 p->has_error = true;
@@ -607,7 +612,7 @@ static struct sh_node *read_command(struct sh_parse *p) {
         struct sh_redir **redirs = &node->redirs;
 
         if (++p->depth > DEPTH_MOST) {
-                sh_fail(p, "nested too deep");
+                sh_too_deep(p);
                 return node;
         }
         if (at_word(p, "coproc"))

@@ -7,6 +7,7 @@
 #include "sh_eval.h"
 
 #define INNER_MOST 12
+#define ALIAS_COST 256 /* of the bytes for calls */
 
 static const struct value unknown;
 
@@ -62,7 +63,7 @@ bool is_shell_name(const char *name) {
                                              "mksh", "rbash", "fish", "ksh93", "posh"};
 
         for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-                if (strcmp(name, shells[i]) == 0)
+                if (streq(name, shells[i]))
                         return true;
         return false;
 }
@@ -173,7 +174,7 @@ bool is_fetch_name(const char *name) {
                                             "scp",  "ftp",  "tftp",  "rsync",  "http", "axel"};
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-                if (strcmp(name, names[i]) == 0)
+                if (streq(name, names[i]))
                         return true;
         return false;
 }
@@ -198,14 +199,14 @@ static void note_download(struct eval *ev, const struct command *c) {
 
                 if (a[0] != '-')
                         continue;
-                if ((a[1] != '-' && (strchr(a, 'o') || (strchr(a, 'O') && strcmp(c->name, "wget") == 0))) ||
+                if ((a[1] != '-' && (strchr(a, 'o') || (strchr(a, 'O') && streq(c->name, "wget")))) ||
                     strncmp(a, "--output", 8) == 0) {
                         if (i + 1 < c->argc)
                                 note_file(ev, &c->argv[i + 1], unknown, true);
                         return;
                 }
         }
-        if (last.len && (strcmp(c->name, "wget") == 0 || strcmp(c->name, "curl") == 0))
+        if (last.len && (streq(c->name, "wget") || streq(c->name, "curl")))
                 note_file(ev, &last, unknown, true);
 }
 
@@ -213,7 +214,7 @@ static void note_download(struct eval *ev, const struct command *c) {
 
 static const struct wrapper *find_wrapper(const char *name) {
         for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
-                if (strcmp(name, wrappers[i].name) == 0)
+                if (streq(name, wrappers[i].name))
                         return &wrappers[i];
         return NULL;
 }
@@ -244,21 +245,20 @@ static void unwrap(struct eval *ev, const struct wrapper *w, const struct comman
                 const char *a = c->argv[i].s;
                 size_t len = c->argv[i].len;
 
-                if (strcmp(a, "--") == 0) {
+                if (streq(a, "--")) {
                         i++;
                         break;
                 }
                 if (a[0] == '-' && len > 1) {
-                        if (a[1] != '-' && strcmp(w->name, "env") == 0 && a[1] == 'S') {
+                        if (a[1] != '-' && streq(w->name, "env") && a[1] == 'S') {
                                 if (a[2])
                                         scan_inner(ev->s, ev->unit, c->argv[i].off, a + 2, len - 2, LANG_SHELL, false);
                                 else if (i + 1 < c->argc)
                                         inner_field(ev, &c->argv[i + 1], LANG_SHELL);
                                 return;
                         }
-                        if ((strcmp(w->name, "flock") == 0 || strcmp(w->name, "runuser") == 0 ||
-                             strcmp(w->name, "sg") == 0) &&
-                            strcmp(a, "-c") == 0) {
+                        if ((streq(w->name, "flock") || streq(w->name, "runuser") || streq(w->name, "sg")) &&
+                            streq(a, "-c")) {
                                 if (i + 1 < c->argc)
                                         inner_field(ev, &c->argv[i + 1], LANG_SHELL);
                                 return;
@@ -267,7 +267,7 @@ static void unwrap(struct eval *ev, const struct wrapper *w, const struct comman
                                 i++;
                         continue;
                 }
-                if (strcmp(w->name, "env") == 0 && memchr(a, '=', len))
+                if (streq(w->name, "env") && memchr(a, '=', len))
                         continue;
                 if (positional == 0)
                         break;
@@ -331,7 +331,7 @@ static void run_interpreter(struct eval *ev, const struct command *c, struct val
                                         inner_field(ev, &c->argv[i + 1], language);
                                 return;
                         }
-                        if (language == LANG_SHELL && (strcmp(a, "-s") == 0))
+                        if (language == LANG_SHELL && (streq(a, "-s")))
                                 break;
                         continue;
                 }
@@ -342,7 +342,7 @@ static void run_interpreter(struct eval *ev, const struct command *c, struct val
                 }
                 if (a[0] == '-' && a[1] == '-')
                         continue;
-                if (strcmp(a, "-") == 0)
+                if (streq(a, "-"))
                         break;
                 if (!letter && language == LANG_OTHER) /* awk: the program is a word */
                         inner_field(ev, &c->argv[i], language);
@@ -370,9 +370,11 @@ static void note_alias(struct eval *ev, const struct command *c) {
 static void run_alias(struct eval *ev, const struct command *c, struct value alias) {
         struct text t = {.arena = ev->arena};
 
-        if (ev->calls >= 200)
+        if (ev->calls < ALIAS_COST) {
+                ev->s->incomplete = true;
                 return;
-        ev->calls++;
+        }
+        ev->calls -= ALIAS_COST;
         text_add(&t, alias.s, alias.len);
         for (size_t i = 1; i < c->argc; i++) {
                 text_addc(&t, ' ');
@@ -389,8 +391,10 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
         char letter = 0;
 
         (void) element;
-        if (depth > INNER_MOST)
+        if (depth > INNER_MOST) {
+                ev->s->incomplete = true;
                 return;
+        }
         var = eval_variable(ev, c->argv[0].s, c->argv[0].len, false);
         if (var && var->alias.known)
                 run_alias(ev, c, var->alias);
@@ -414,24 +418,24 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
         w = find_wrapper(n);
         if (w)
                 unwrap(ev, w, c, input, depth);
-        else if (strcmp(n, "find") == 0)
+        else if (streq(n, "find"))
                 unwrap_find(ev, c, depth);
-        else if (strcmp(n, "eval") == 0 && c->argc > 1)
+        else if (streq(n, "eval") && c->argc > 1)
                 run_joined(ev, c, 1);
-        else if (strcmp(n, "trap") == 0 && c->argc > 2)
+        else if (streq(n, "trap") && c->argc > 2)
                 inner_field(ev, &c->argv[1], LANG_SHELL);
-        else if ((strcmp(n, ".") == 0 || strcmp(n, "source") == 0) && c->argc > 1)
+        else if ((streq(n, ".") || streq(n, "source")) && c->argc > 1)
                 run_file(ev, c, &c->argv[1], LANG_SHELL);
-        else if (strcmp(n, "alias") == 0)
+        else if (streq(n, "alias"))
                 note_alias(ev, c);
-        else if (strcmp(n, "at") == 0 || strcmp(n, "batch") == 0) {
+        else if (streq(n, "at") || streq(n, "batch")) {
                 if (input.known)
                         inner_value(ev, c->off, input, LANG_SHELL);
-        } else if ((strcmp(n, "su") == 0 || strcmp(n, "script") == 0) && c->argc > 2) {
+        } else if ((streq(n, "su") || streq(n, "script")) && c->argc > 2) {
                 for (size_t i = 1; i + 1 < c->argc; i++)
                         if (c->argv[i].s[0] == '-' && strchr(c->argv[i].s, 'c'))
                                 inner_field(ev, &c->argv[i + 1], LANG_SHELL);
-        } else if (strcmp(n, "set") == 0 && c->argc > 2 && strcmp(c->argv[1].s, "--") == 0) {
+        } else if (streq(n, "set") && c->argc > 2 && streq(c->argv[1].s, "--")) {
                 ev->positional = c->argv + 2;
                 ev->n_positional = c->argc - 2;
         }

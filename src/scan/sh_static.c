@@ -138,7 +138,7 @@ static struct value decode_base64(struct eval *ev, struct value in) {
         size_t n;
 
         if (in.len > ev->budget)
-                return unknown;
+                return eval_give_up(ev);
         ev->budget -= in.len;
         out = arena_alloc(ev->arena, in.len + 1);
         if (ev->arena->failed)
@@ -258,7 +258,7 @@ struct value static_output(struct eval *ev, const struct command *c, struct valu
         if (any_dynamic(c, 1) && strcmp(c->name, "echo") != 0 && strcmp(c->name, "printf") != 0)
                 return unknown;
         if (input.len > ev->budget / 4)
-                return unknown;
+                return eval_give_up(ev);
         out = compute(ev, c, input);
         /* What is written to a file is known as the file's content. */
         for (size_t i = 0; i < c->n_redirs; i++)

@@ -343,7 +343,7 @@ static void read_dollar(struct builder *b, bool quoted) {
         size_t end;
 
         if (++p->depth > DEPTH_MOST) {
-                sh_fail(p, "nested too deep");
+                sh_too_deep(p);
                 return;
         }
         if (c == '(' && peek_at(p, 2) == '(') {
@@ -547,7 +547,7 @@ struct sh_word *sh_read_word(struct sh_parse *p, enum sh_word_mode mode) {
                         part->direction = (char) c;
                         p->pos += 2;
                         if (++p->depth > DEPTH_MOST)
-                                sh_fail(p, "nested too deep");
+                                sh_too_deep(p);
                         else
                                 part->nodes = sh_read_list_until(p, ')');
                         p->depth--;
