@@ -59,6 +59,14 @@ echo ../x >.git/commondir | .git/commondir" planted
         [ "$(field "$output" '[.notices[].code] | map(select(. == "repository_made" or . == "protected_made")) | unique | join(" ")')" = "protected_made repository_made" ]
 }
 
+@test "a repository that is moved into place is judged like one made there" {
+        rm -rf .git
+        hutch -c 'git init -q r; printf "[core]\nfsmonitor=./e\n" >>r/.git/config; echo e >r/.git/hooks/pre-commit; mv r/.git .git' 2>/dev/null || true
+        [ -e .git/HEAD ]
+        [ -z "$(git config core.fsmonitor)" ]
+        [ ! -e .git/hooks/pre-commit ]
+}
+
 @test "a configuration that the host replaces is attached read-only again" {
         mkfifo go
         hutch --json -c 'echo ready >go; for i in $(seq 400); do grep -q fresh .git/config && break; sleep 0.02; done; sleep 0.5; git config x.y z' >result &
