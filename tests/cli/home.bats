@@ -38,8 +38,8 @@ load helper
         ! hutch git config core.fsmonitor x 2>/dev/null || differs "the box changed .git/config"
         expect unchanged "$(cat .git/config)" "$before"
         echo 'git: {config: allow}' >"$T/p.yaml"
-        hutch --config "$T/p.yaml" git config alias.x y
-        expect allowed "$(git config alias.x)" y
+        hutch --config "$T/p.yaml" git config branch.x.description y
+        expect allowed "$(git config branch.x.description)" y
         # A workspace cannot allow itself that.
         echo 'git: {config: allow}' >hutch.yaml
         ! hutch git config alias.z y 2>/dev/null || differs "an untrusted file allowed it"
