@@ -245,16 +245,26 @@ static const int refused_by_landlock[] = {
         SCMP_SYS(semctl), SCMP_SYS(mq_open), SCMP_SYS(mq_unlink), SCMP_SYS(semtimedop), SCMP_SYS(name_to_handle_at),
 };
 /* And watches: whoever may read a directory's mode bits could follow what happens in it. Programs poll instead. */
-static const int missing_in_landlock[] = {463 /* setxattrat */,    466 /* removexattrat */, 469 /* file_setattr */,
+static const int missing_in_landlock[] = {463 /* setxattrat */,   466 /* removexattrat */, 469 /* file_setattr */,
                                           SCMP_SYS(inotify_init), SCMP_SYS(inotify_init1), SCMP_SYS(inotify_add_watch)};
 
 /* What an ioctl on a file or directory opened for reading changes: flags, project, version, verity, encryption, label;
  * and btrfs' subvolumes, which are made and removed in a directory by its mode bits alone. */
-static const uint64_t file_calls[] = {0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40047602, 0x40806685,
-                                      0x800c6613, 0x41009432, 0x50009401 /* SNAP_CREATE */,
-                                      0x5000940e /* SUBVOL_CREATE */, 0x5000940f /* SNAP_DESTROY */,
-                                      0x50009417 /* SNAP_CREATE_V2 */, 0x50009418 /* SUBVOL_CREATE_V2 */,
-                                      0x4008941a /* SUBVOL_SETFLAGS */, 0x5000943f /* SNAP_DESTROY_V2 */,
+static const uint64_t file_calls[] = {0x40086602,
+                                      0x40046602,
+                                      0x401c5820,
+                                      0x40087602,
+                                      0x40047602,
+                                      0x40806685,
+                                      0x800c6613,
+                                      0x41009432,
+                                      0x50009401 /* SNAP_CREATE */,
+                                      0x5000940e /* SUBVOL_CREATE */,
+                                      0x5000940f /* SNAP_DESTROY */,
+                                      0x50009417 /* SNAP_CREATE_V2 */,
+                                      0x50009418 /* SUBVOL_CREATE_V2 */,
+                                      0x4008941a /* SUBVOL_SETFLAGS */,
+                                      0x5000943f /* SNAP_DESTROY_V2 */,
                                       0xc0c89425 /* SET_RECEIVED_SUBVOL */};
 
 /* Of other processes: only oneself, which is 0. */

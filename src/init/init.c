@@ -506,8 +506,7 @@ static void reap(struct life *l) {
                 else if (WIFSTOPPED(status)) {
                         if (!l->hold.on) /* else it was stopped with everything, and goes on with it */
                                 tell(l, INIT_STOPPED, WSTOPSIG(status));
-                }
-                else if (l->in->plan->session) {
+                } else if (l->in->plan->session) {
                         l->target = -1;
                         tell(l, INIT_NO_SHELL, status);
                 } else
