@@ -212,9 +212,9 @@ int merge_change(struct apply *a, size_t i, int host, const char *name, struct b
         _cleanup_(buf_done) struct buf base = {0}, theirs = {0}, ours = {0};
         int r;
 
-        *ret_reason = "it cannot be merged: only text files of up to 1 MiB are";
         if (c->kind != CHANGE_MODIFIED || !S_ISREG(c->new_mode) || !stamp)
                 return 0;
+        *ret_reason = "it cannot be merged: only text files of up to 1 MiB are";
         r = read_both(a, c->path, host, name, &theirs, &ours);
         if (r <= 0)
                 return r;
