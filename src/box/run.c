@@ -28,7 +28,9 @@ static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_
                                   .see = request->on_output,
                                   .see_user = request->user,
                                   .event = report_event,
-                                  .event_user = report};
+                                  .event_user = report,
+                                  .runner = request->runner,
+                                  .runner_user = request->user};
         struct tail tail = {0};
         int r;
 
@@ -100,6 +102,9 @@ static int run_planned(hutch_box *box, const struct hutch_request *request, stru
                 report_event(report, (*ret_plan)->events.items[i]);
         report_log(report, HUTCH_INFO, "starting %s, backend %s, %zu steps", (*ret_plan)->argv[0], (*ret_plan)->backend,
                    (*ret_plan)->n_steps);
+        if (request->runner && box->context->kind != HUTCH_WARDEN_SELF)
+                return error_set(err, HUTCH_E_USAGE, EINVAL,
+                                 "a runner is called by this process: it needs a context of HUTCH_WARDEN_SELF");
         if (box->context->kind == HUTCH_WARDEN_SELF)
                 return run_here(box, *ret_plan, request, report, output, ret, err);
         return run_there(box, *ret_plan, request, report, output, ret, err);

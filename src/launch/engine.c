@@ -188,6 +188,21 @@ int engine_accept(struct engine *e) {
 
 /* ---- the program ---- */
 
+static int run_by_caller(struct engine *e, const struct launch_input *in, struct launched *ret,
+                         struct hutch_error *err) {
+        int pid = in->runner(in->runner_user, e->spec.argv[0], (const char *const *) e->spec.argv,
+                             (const char *const *) e->spec.env);
+
+        if (pid <= 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, pid < 0 ? pid : -ECHILD, "the runner started no %s: %s",
+                                 e->spec.argv[0], errno_text(pid < 0 ? -pid : ECHILD));
+        ret->pid = pid;
+        ret->pidfd = sys_pidfd_open(pid);
+        return ret->pidfd < 0 ? error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot watch %s: %s", e->spec.argv[0],
+                                          errno_text(errno))
+                              : 0;
+}
+
 /* In the child: descriptors in their places, and nothing else of the warden's. */
 static void _noreturn_ become(const struct engine *e, int control, int program) {
         int null = open("/dev/null", O_RDWR), next = LAUNCH_FD_FIRST + (int) e->spec.n_fds, moved[LAUNCH_FDS + 3];
@@ -294,7 +309,7 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
                 theirs = ends[1];
         }
         engine_sweep(e);
-        r = start_program(e, in, theirs, program, ret, err);
+        r = in->runner ? run_by_caller(e, in, ret, err) : start_program(e, in, theirs, program, ret, err);
         if (r >= 0 && backend->inherits && hand_over(e, ret->control) < 0)
                 r = error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "cannot pass the plan to hutch-init");
         return r;

@@ -11,6 +11,9 @@ struct launch_input {
         const struct termios *modes; /* the same */
         const struct winsize *size;  /* the same */
         bool foreground;
+        /* Starts the program that builds the walls, instead of hutch: its process id, or -errno. NULL: hutch does. */
+        int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
+        void *runner_user;
         struct group *group; /* NULL: none */
         const char *layers;  /* the folder of the box's layers; NULL: it has none on disk */
 };

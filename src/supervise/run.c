@@ -414,7 +414,10 @@ static void on_deadline(void *data) {
 /* ---- the beginning ---- */
 
 static int start(struct run *run, int box[3], int own[3], struct hutch_error *err) {
-        struct launch_input input = {.plan = run->in.plan, .facts = run->in.facts};
+        struct launch_input input = {.plan = run->in.plan,
+                                     .facts = run->in.facts,
+                                     .runner = run->in.runner,
+                                     .runner_user = run->in.runner_user};
         int r = 0;
 
         for (int i = 0; r >= 0 && i < 3; i++)

@@ -52,7 +52,9 @@ struct run_input {
         void *user;
         /* A session's box: what its init says; the fd is the callee's. */
         void (*message)(void *user, const struct init_message *message, int fd);
-        struct tail *tail;         /* NULL: not wanted */
+        struct tail *tail; /* NULL: not wanted */
+        int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
+        void *runner_user;
         struct terminal *terminal; /* streams that are terminals get a pseudo terminal of the box; NULL: a relay */
 };
 
