@@ -76,13 +76,13 @@ def bwrap_of(workspace):
 
 
 def shown(argv):
-    """The command without what is of this machine: the scratch folder, the values of variables."""
+    """The command without what is of this machine: the scratch directory, the values of variables."""
     return ["…" if i > 1 and argv[i - 2] == "--setenv" else arg.replace(WORK + "/home", "~") for i, arg in enumerate(argv)]
 
 
-def make_files(folder, count):
+def make_files(directory, count):
     for i in range(0, count, 1000):
-        part = f"{folder}/{i // 1000:03}"
+        part = f"{directory}/{i // 1000:03}"
         os.makedirs(part)
         at = os.open(part, os.O_PATH)
         for k in range(1000):

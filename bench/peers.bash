@@ -1,6 +1,6 @@
 # What the benchmarks with peers share; sourced by bench/run and bench/session, which set src and build. shellcheck shell=bash
 #
-# $work is a folder that is gone at the end, $work/peers the list of those that take part: a file for each peer with its name, its
+# $work is a directory that is gone at the end, $work/peers the list of those that take part: a file for each peer with its name, its
 # number of runs and its command, a line each; or NAME.missing with the reason. Root installs peers, starts a docker daemon of its
 # own and measures as $user; anybody else does with what is there.
 # shellcheck disable=SC2154

@@ -1,4 +1,4 @@
-"""Makes the table on stdout, benchmarks.md and benchmarks.svg from results.json. usage: report.py RESULTS FOLDER"""
+"""Makes the table on stdout, benchmarks.md and benchmarks.svg from results.json. usage: report.py RESULTS DIRECTORY"""
 
 import os
 import html
@@ -173,7 +173,7 @@ def main():
     with open(sys.argv[1]) as file:
         results = json.load(file)
     print_tables(results)
-    kept = ""  # what other programs of this folder measured and wrote there themselves
+    kept = ""  # what other programs of this directory measured and wrote there themselves
     if os.path.exists(sys.argv[2] + "/benchmarks.md"):
         with open(sys.argv[2] + "/benchmarks.md") as file:
             kept = "".join(re.findall(r"\n## (?:git in|Snapshots|Sessions)[^\n]*\n.*?(?=\n## |\Z)", file.read(), re.S))

@@ -4,7 +4,7 @@
  *        session -m                                 (memory of an idle session: needs root to look into init)
  *
  * The bare shell is the same bash behind two pipes, to which a line is written and from which one byte is awaited.
- * PEERS is a folder with a file for each peer: its name, its number of runs and its command, a line each. Each round
+ * PEERS is a directory with a file for each peer: its name, its number of runs and its command, a line each. Each round
  * does every thing once, in an order drawn anew; peers that are to run less often take part in every n-th. Then the
  * bare shell and the session take turns alone, back to back, when all that they need is still in the caches; and then
  * each has the machine for itself. Prints one line for each: the name and the times in nanoseconds, or "failed" and the
@@ -154,16 +154,16 @@ static void read_peer(const char *path, int runs) {
         n_contenders++;
 }
 
-static void read_peers(const char *folder, int runs) {
+static void read_peers(const char *directory, int runs) {
         struct dirent *e;
         char path[4096];
-        DIR *d = opendir(folder);
+        DIR *d = opendir(directory);
 
         if (!d)
-                give_up(folder, NULL);
+                give_up(directory, NULL);
         while ((e = readdir(d)))
                 if (!strchr(e->d_name, '.')) { /* nor those that are missing */
-                        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+                        snprintf(path, sizeof(path), "%s/%s", directory, e->d_name);
                         read_peer(path, runs);
                 }
         closedir(d);

@@ -1,4 +1,4 @@
-/* hutch snapshot, restore, fork: the state of a box's copy-on-write folders, kept, taken back, branched off. */
+/* hutch snapshot, restore, fork: the state of a box's copy-on-write directories, kept, taken back, branched off. */
 #include "cli.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Replays a corpus through one target: every file of the folders that are named, one TAP line each. A target that dies
+/* Replays a corpus through one target: every file of the directories that are named, one TAP line each. A target that dies
  * takes the program with it; the last line names the file. */
 #include "fuzz.h"
 

@@ -107,7 +107,7 @@ typedef enum hutch_access {
         HUTCH_WRITE,  /* attach read-write */
         HUTCH_COW,    /* attach copy-on-write */
         HUTCH_HIDE,   /* mask */
-        HUTCH_TMPFS,  /* an empty writable folder */
+        HUTCH_TMPFS,  /* an empty writable directory */
         HUTCH_DEVICE, /* attach a device node */
         HUTCH_SOCKET, /* attach a unix socket */
 } hutch_access;
@@ -154,7 +154,7 @@ HUTCH_EXPORT int hutch_policy_use_preset(hutch_policy *policy, hutch_preset pres
 HUTCH_EXPORT int hutch_policy_add_path(hutch_policy *policy, const char *path, const char *dest, hutch_access access,
                                        hutch_error *err);
 
-/* The folder to work on; NULL: the current one. */
+/* The directory to work on; NULL: the current one. */
 HUTCH_EXPORT int hutch_policy_set_workspace(hutch_policy *policy, const char *dir, hutch_workspace mode,
                                             hutch_error *err);
 HUTCH_EXPORT int hutch_policy_set_identity(hutch_policy *policy, hutch_identity identity, hutch_error *err);
@@ -304,9 +304,9 @@ typedef struct hutch_box_options {
         size_t struct_size;
         hutch_context *context; /* NULL: the box has a context of its own */
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
-        const char *id; /* goes on with a box that was kept, and its copy-on-write folders; "": the newest of the
+        const char *id; /* goes on with a box that was kept, and its copy-on-write directories; "": the newest of the
                            policy's workspace; NULL: a new box */
-        /* A shell that stays: what a run changes (folder, variables, functions, jobs) the next one finds. */
+        /* A shell that stays: what a run changes (directory, variables, functions, jobs) the next one finds. */
         bool session;
         const char *shell; /* of the session, as the box has it; NULL: bash where there is one, else sh */
         const char *name;  /* of the session: other processes find it by hutch_box_attach(), and it outlives this one */
@@ -343,7 +343,7 @@ typedef struct hutch_request {
         void *user;
         /* For this run alone; 0: as the policy says. */
         uint64_t timeout_ms, output_cap;
-        bool no_changes;    /* do not look for what it changed in copy-on-write folders */
+        bool no_changes;    /* do not look for what it changed in copy-on-write directories */
         size_t command_len; /* of command; 0: not said. A NUL byte in it is refused then; one stands behind it anyway */
         /* What the library does, a line at a time, for a program's own log. */
         void (*on_log)(void *user, hutch_severity severity, const char *line);
@@ -403,8 +403,8 @@ typedef struct hutch_result {
         const hutch_enforcement *enforced; /* by hutch_guarantee; a later version may know more of them */
         size_t n_enforced;
         const hutch_event *const *notices, *const *denials, *const *findings, *const *published; /* NULL-terminated */
-        /* What this run changed in copy-on-write folders, or with the option `track` in the workspace, as the box sees
-         * it, NULL-terminated; all NULL where nobody tracked. */
+        /* What this run changed in copy-on-write directories, or with the option `track` in the workspace, as the box
+         * sees it, NULL-terminated; all NULL where nobody tracked. */
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
@@ -440,7 +440,7 @@ HUTCH_EXPORT int hutch_box_cancel(hutch_box *box, hutch_error *err);
  * of background jobs; freed with free(). */
 HUTCH_EXPORT int hutch_box_state(hutch_box *box, char **ret, hutch_error *err);
 
-/* Back to how it was opened: files, variables, functions, folder. What runs in the background ends. */
+/* Back to how it was opened: files, variables, functions, directory. What runs in the background ends. */
 HUTCH_EXPORT int hutch_box_reset(hutch_box *box, hutch_error *err);
 
 /* A named session that somebody else opened. Closing the handle leaves the session alone. */
@@ -463,8 +463,8 @@ HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);
 /* Gives a name to a session that has a context of its own and no name yet, e.g. a fork. */
 HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err);
 
-/* Ends a named session, and waits until it is gone. Changes in its copy-on-write folders are kept for review, unless
- * `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
+/* Ends a named session, and waits until it is gone. Changes in its copy-on-write directories are kept for review,
+ * unless `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
 
 /* Writes a named session to a file, as hutch_review_export() does, with what its shell remembers; it goes on
@@ -492,7 +492,7 @@ HUTCH_EXPORT int hutch_output_to_json(int stream, const void *data, size_t len, 
 /* How many bytes at the end are the beginning of a UTF-8 character, which the next piece may complete. */
 HUTCH_EXPORT size_t hutch_incomplete_tail(const void *data, size_t len);
 
-/* ---- snapshots: the state of a box's copy-on-write folders ----
+/* ---- snapshots: the state of a box's copy-on-write directories ----
  *
  * None of these but the copies depends on how much a box has changed: what it wrote is set aside as a layer that is
  * never written to again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the
@@ -521,7 +521,7 @@ HUTCH_EXPORT int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *
 /* Under which the box's changes are kept; freed with free(). NULL where it has none. */
 HUTCH_EXPORT char *hutch_box_id(hutch_box *box);
 
-/* A snapshot by its id, or by its name among those of a workspace (NULL: the current folder). */
+/* A snapshot by its id, or by its name among those of a workspace (NULL: the current directory). */
 HUTCH_EXPORT int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **ret, hutch_error *err);
 HUTCH_EXPORT void hutch_snapshot_free(hutch_snapshot *snapshot);
 HUTCH_EXPORT const char *hutch_snapshot_id(const hutch_snapshot *snapshot);
@@ -551,8 +551,8 @@ typedef enum hutch_change_kind { HUTCH_CREATED, HUTCH_MODIFIED, HUTCH_DELETED } 
 typedef struct hutch_change {
         hutch_change_kind kind;
         const char *path;       /* of the host file that it would change */
-        const char *short_path; /* the same, seen from the folder that was copy-on-write, if there was only one; what is
-                                   mounted in it is a part of it */
+        const char *short_path; /* the same, seen from the directory that was copy-on-write, if there was only one; what
+                                   is mounted in it is a part of it */
         uint64_t old_size, new_size;
         uint32_t old_mode, new_mode;
         bool is_protected; /* held back by hutch_review_apply() unless forced */
@@ -601,7 +601,7 @@ HUTCH_EXPORT int hutch_review_select(const hutch_review *review, const char *con
                                      hutch_error *err);
 
 /* Whether the paths (NULL: all) choose the change: those at one of them or beneath it. Paths are absolute, or seen from
- * the current folder. */
+ * the current directory. */
 HUTCH_EXPORT bool hutch_review_chooses(const hutch_review *review, size_t index, const char *const *paths);
 
 /* The chosen changes as the JSON array that `hutch diff --json` prints; freed with free(). */
@@ -622,12 +622,12 @@ typedef enum hutch_apply_status {
         HUTCH_HELD_BACK, /* a protected name */
         HUTCH_CONFLICT,  /* the host's file changed since */
         HUTCH_NEVER,     /* a FIFO, socket or device */
-        HUTCH_DEPENDS,   /* the folder that it lies in was not applied */
+        HUTCH_DEPENDS,   /* the directory that it lies in was not applied */
         HUTCH_FAILED,
 } hutch_apply_status;
 
 /* Takes changes to the host; paths NULL: all, else these and what lies beneath them (absolute, or seen from the current
- * folder). `see` is told the fate of each. 0 when it went to the end, however the single ones fared. */
+ * directory). `see` is told the fate of each. 0 when it went to the end, however the single ones fared. */
 HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
                                     void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                                 const char *reason),
@@ -651,7 +651,7 @@ HUTCH_EXPORT int hutch_review_export(const hutch_review *review, const char *fil
 
 typedef struct hutch_import_options {
         size_t struct_size;
-        const char *workspace;           /* whose changes they are to be; NULL: the current folder */
+        const char *workspace;           /* whose changes they are to be; NULL: the current directory */
         uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
         bool force;                      /* symbolic links that lead out are taken too */
         const char *const *maps;         /* "OLD=NEW", NULL-terminated: where a further directory of the box is here */

@@ -41,11 +41,11 @@ static int helper_error(int socket, const char *file, int r, struct hutch_error 
 
 /* ---- export ---- */
 
-/* Layers over this host's system are of no use over another's, nor are empty ones of a folder's parts. */
+/* Layers over this host's system are of no use over another's, nor are empty ones of a directory's parts. */
 static bool is_exported(const hutch_review *review, size_t i) {
         const struct layer_pair *layer = &review->changes.layers[i];
 
-        return layer->folder >= 0 && (layer->list.n > 0 || streq(layer->pair.top, layer->pair.host_path));
+        return layer->directory >= 0 && (layer->list.n > 0 || streq(layer->pair.top, layer->pair.host_path));
 }
 
 static char *describe_box(const hutch_review *review) {
@@ -85,7 +85,7 @@ static int send_box(const hutch_review *review, int socket, struct pack_count *c
                 number += is_exported(review, i);
         if (number > LAYERS_MOST)
                 return error_set(err, HUTCH_E_POLICY_REFUSED, E2BIG,
-                                 "the changes are in %zu copy-on-write folders: more than an archive can hold (%d)",
+                                 "the changes are in %zu copy-on-write directories: more than an archive can hold (%d)",
                                  number, LAYERS_MOST);
         number = 0;
         text = describe_box(review);
@@ -98,7 +98,7 @@ static int send_box(const hutch_review *review, int socket, struct pack_count *c
                 if (!is_exported(review, i))
                         continue;
                 snprintf(prefix, sizeof(prefix), "layers/%zu", number++);
-                r = pack_layer(&layer->pair, layer->folder, prefix, socket, count, err);
+                r = pack_layer(&layer->pair, layer->directory, prefix, socket, count, err);
         }
         if (r >= 0 && read_whole_file(review->box->fd, "shell", SHELL_MOST, &shell, &len) >= 0)
                 r = send_text(socket, "shell", shell, len);
@@ -296,7 +296,7 @@ static int make_box(struct import *in, json_t *root) {
         if (r >= 0)
                 r = layer_new(state, &meta, &in->box, in->err);
         for (i = 0; r >= 0 && i < strv_length(lowers); i++, in->n++) {
-                in->pairs[i] = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                in->pairs[i] = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .directory = -1};
                 in->layers[i] = NULL;
                 r = changes_open_layer(in->box, i, &in->pairs[i], in->err);
                 if (r >= 0 && unpack_new(in->pairs[i].pair.upper, &in->layers[i]) < 0)
@@ -377,7 +377,7 @@ static int read_entry(struct import *in) {
                 link = split_name(in->item.target, in->n, &other);
                 link = link && other == layer && startswith(link, "upper/") ? link + strlen("upper/") : "";
         }
-        /* A folder's name may end with a slash in a tar. */
+        /* A directory's name may end with a slash in a tar. */
         if (rest[0] && rest[strlen(rest) - 1] == '/' && in->item.kind == ITEM_FOLDER)
                 in->item.name[strlen(in->item.name) - 1] = 0;
         return unpack_item(in->layers[layer], rest, link, &in->item, in->err);
@@ -402,7 +402,7 @@ static int read_all(struct import *in) {
         }
         for (size_t i = 0; r >= 0 && i < in->n; i++)
                 r = in->has_manifest[i]
-                            ? unpack_end(in->layers[i], &in->pairs[i].pair, in->pairs[i].folder, in->force, in->err)
+                            ? unpack_end(in->layers[i], &in->pairs[i].pair, in->pairs[i].directory, in->force, in->err)
                             : foreign(in);
         return r;
 }
@@ -431,7 +431,7 @@ int hutch_import(const char *file, const hutch_import_options *options, char **r
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "%s: not a regular file", file);
         if (!realpath(known.workspace ? known.workspace : ".", real) || stat(real, &st) < 0 || !S_ISDIR(st.st_mode))
-                return error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "%s: not a folder",
+                return error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "%s: not a directory",
                                  known.workspace ? known.workspace : ".");
         in.workspace = strdup(real);
         if (!in.workspace)

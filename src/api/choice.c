@@ -1,7 +1,8 @@
 /* See choice.h.
  *
  * A path is taken by its text. Only one that lies in no layer by its text is looked up on the host, for the way to the
- * folder may have been written through a link; what lies in a layer is never looked up, for the box has a hand in it.
+ * directory may have been written through a link; what lies in a layer is never looked up, for the box has a hand in
+ * it.
  */
 #include "choice.h"
 
@@ -43,7 +44,7 @@ static int resolve(char **path) {
 static bool chooses(const struct layer_pair *layer, const char *absolute) {
         const char *host = layer->pair.host_path;
 
-        if (layer->folder < 0 || layer->list.n == 0)
+        if (layer->directory < 0 || layer->list.n == 0)
                 return false;
         if (path_is_beneath(host, absolute))
                 return true;
@@ -53,8 +54,8 @@ static bool chooses(const struct layer_pair *layer, const char *absolute) {
         return false;
 }
 
-/* A path may lie in several layers, for what is mounted in a folder is a layer of its own. It is the business of those
- * that have changes there; of the others only where none has. */
+/* A path may lie in several layers, for what is mounted in a directory is a layer of its own. It is the business of
+ * those that have changes there; of the others only where none has. */
 static bool is_for_another(const struct changes *all, const struct layer_pair *layer, const char *absolute) {
         if (chooses(layer, absolute))
                 return false;
@@ -66,7 +67,7 @@ static bool is_for_another(const struct changes *all, const struct layer_pair *l
 
 static bool lies_in_any(const struct changes *all, const char *absolute) {
         for (size_t i = 0; i < all->n_layers; i++)
-                if (all->layers[i].folder >= 0 && path_is_beneath(absolute, all->layers[i].pair.host_path))
+                if (all->layers[i].directory >= 0 && path_is_beneath(absolute, all->layers[i].pair.host_path))
                         return true;
         return false;
 }
@@ -77,12 +78,13 @@ int choice_make(const struct changes *all, size_t number, const char *const *pat
         _cleanup_(choice_done) struct choice c = {.all = !paths, .none = paths != NULL};
         char cwd[PATH_MAX];
 
-        if (layer->folder < 0) { /* nobody reviews it */
+        if (layer->directory < 0) { /* nobody reviews it */
                 *ret = (struct choice){.none = true};
                 return 0;
         }
         if (paths && !getcwd(cwd, sizeof(cwd)))
-                return error_set(err, HUTCH_E_IO, errno, "cannot find out the current folder: %s", errno_text(errno));
+                return error_set(err, HUTCH_E_IO, errno, "cannot find out the current directory: %s",
+                                 errno_text(errno));
         for (; paths && *paths; paths++) {
                 _cleanup_(freep) char *absolute = NULL;
 
@@ -124,7 +126,7 @@ int choice_check(const struct changes *all, const char *const *paths, struct hut
                 }
                 if (!found)
                         return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                                         "%s: not in a folder that this box had copy-on-write", *paths);
+                                         "%s: not in a directory that this box had copy-on-write", *paths);
         }
         return 0;
 }

@@ -3,15 +3,15 @@
 
 #include "../box/changes.h"
 
-/* The paths that lie in one layer, of those that choose something in any, seen from its folder; `all`: the folder
+/* The paths that lie in one layer, of those that choose something in any, seen from its directory; `all`: the directory
  * itself, or no path at all was given. */
 struct choice {
         char **paths;
         bool all, none;
 };
 
-/* `paths` are absolute or seen from the current folder, written as people write them: "..", "//" and a "/" at the end
- * are understood. NULL: everything. */
+/* `paths` are absolute or seen from the current directory, written as people write them: "..", "//" and a "/" at the
+ * end are understood. NULL: everything. */
 int choice_make(const struct changes *all, size_t layer, const char *const *paths, struct choice *ret,
                 struct hutch_error *err);
 void choice_done(struct choice *c);

@@ -137,7 +137,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
                        : layers_find_newest(root, workspace, &review->box, err);
         if (r >= 0 && !id)
                 r = check_newest(root, review->box, err);
-        /* A review works on one layer a folder. */
+        /* A review works on one layer a directory. */
         if (r >= 0)
                 r = stack_squash(review->box, err);
         /* A box whose directory is gone has nothing to show, but can be discarded by its name. */
@@ -157,7 +157,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         return 0;
 }
 
-/* With several folders a path says which one it lies in. */
+/* With several directories a path says which one it lies in. */
 static void describe(const struct changes *all, const struct change *c, const char *host_path, hutch_change *ret) {
         *ret = (hutch_change){.kind = (hutch_change_kind) c->kind,
                               .path = host_path,
@@ -185,11 +185,11 @@ int review_diff_change(const hutch_review *review, size_t index, unsigned flags,
                        struct hutch_error *err) {
         const struct changes *all = &review->changes;
         const struct layer_pair *layer = &all->layers[all->items[index].layer];
-        const char *folder = changes_shorten(all, layer->pair.host_path);
+        const char *directory = changes_shorten(all, layer->pair.host_path);
         const struct diff_options options = {.colour = flags & HUTCH_DIFF_COLOUR,
                                              .clean = flags & HUTCH_DIFF_CLEAN,
                                              .context = 3,
-                                             .folder = folder[0] ? folder + (folder[0] == '/') : NULL};
+                                             .directory = directory[0] ? directory + (directory[0] == '/') : NULL};
 
         return review_diff(&layer->pair, all->items[index].change, &options, out, err);
 }
@@ -390,8 +390,8 @@ int hutch_review_apply_hunks(hutch_review *review, size_t index, const bool *tak
 
         if (one->change->kind != CHANGE_MODIFIED || !S_ISREG(one->change->new_mode) || !S_ISREG(one->change->old_mode))
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "%s: only a modified file has hunks", one->host_path);
-        r = review_apply(&all->layers[one->layer].pair, all->layers[one->layer].folder, &all->layers[one->layer].list,
-                         paths, &options, &result, err);
+        r = review_apply(&all->layers[one->layer].pair, all->layers[one->layer].directory,
+                         &all->layers[one->layer].list, paths, &options, &result, err);
         return r < 0 || flags & HUTCH_APPLY_DRY_RUN ? r : sweep_if_empty(review, err);
 }
 
@@ -417,7 +417,7 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
 
                 r = choice_make(all, i, paths, &choice, err);
                 if (r >= 0 && !choice.none)
-                        r = review_apply(&all->layers[i].pair, all->layers[i].folder, &all->layers[i].list,
+                        r = review_apply(&all->layers[i].pair, all->layers[i].directory, &all->layers[i].list,
                                          choice.all ? NULL : choice.paths, &options, &result, err);
         }
         return r < 0 || flags & HUTCH_APPLY_DRY_RUN ? r : sweep_if_empty(review, err);
@@ -438,7 +438,7 @@ int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_e
 
                 r = choice_make(all, i, paths, &choice, err);
                 if (r >= 0 && !choice.none)
-                        r = review_discard(&all->layers[i].pair, all->layers[i].folder,
+                        r = review_discard(&all->layers[i].pair, all->layers[i].directory,
                                            choice.all ? NULL : choice.paths, err);
         }
         return r < 0 ? r : sweep_if_empty(review, err);

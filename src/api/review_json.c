@@ -21,7 +21,7 @@ static const char *type_of(const hutch_change *c) {
         uint32_t mode = c->new_mode ? c->new_mode : c->old_mode;
 
         return S_ISREG(mode)    ? "file"
-               : S_ISDIR(mode)  ? "folder"
+               : S_ISDIR(mode)  ? "directory"
                : S_ISLNK(mode)  ? "link"
                : S_ISFIFO(mode) ? "fifo"
                : S_ISSOCK(mode) ? "socket"

@@ -33,7 +33,7 @@ static int plan_session(hutch_box *box, struct hutch_error *err) {
         return r;
 }
 
-/* What the session's own folders are layers over. */
+/* What the session's own directories are layers over. */
 static int make_empty_folders(const struct plan *plan, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL, *state = NULL, *empty = NULL;
         int r = layer_root(environ, &root, err);

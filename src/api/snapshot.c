@@ -54,7 +54,7 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         if (r < 0 || box->layers)
                 return r;
         return error_set(err, HUTCH_E_USAGE, EINVAL,
-                         "the box has no copy-on-write folder that is kept: there is nothing to snapshot");
+                         "the box has no copy-on-write directory that is kept: there is nothing to snapshot");
 }
 
 int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err) {

@@ -56,7 +56,8 @@ struct backend {
                        struct hutch_error *err);
 };
 
-extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_systemd, backend_container, backend_none;
+extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_systemd, backend_container,
+        backend_none;
 
 /* Ends with NULL. */
 extern const struct backend *const backend_rows[];

@@ -82,7 +82,7 @@ static int refuse_place(struct hutch_error *err, const char *dest, const char *w
 }
 
 /* 1: the destination exists or is the box's own to make; 0: it does not exist, and need not. */
-static int check_place(struct compiling *c, size_t n, bool folder, char **ret_behind, struct hutch_error *err) {
+static int check_place(struct compiling *c, size_t n, bool directory, char **ret_behind, struct hutch_error *err) {
         const struct step *s = &c->plan->steps[n];
         char real[PATH_MAX];
         struct stat st;
@@ -98,8 +98,8 @@ static int check_place(struct compiling *c, size_t n, bool folder, char **ret_be
                                : refuse_place(err, s->dest, "it does not exist, and nothing is made on the host");
         if (!realpath(*ret_behind, real) || !streq(real, *ret_behind))
                 return s->flags & STEP_REPLACE ? 0 : refuse_place(err, s->dest, "a symbolic link leads to it");
-        if (s->kind != STEP_SEAL && s->kind != STEP_HIDE && S_ISDIR(st.st_mode) != folder)
-                return refuse_place(err, s->dest, folder ? "it is a file" : "it is a directory");
+        if (s->kind != STEP_SEAL && s->kind != STEP_HIDE && S_ISDIR(st.st_mode) != directory)
+                return refuse_place(err, s->dest, directory ? "it is a file" : "it is a directory");
         return 1;
 }
 

@@ -98,8 +98,8 @@ static const uint64_t namespace_flags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE
  * looks at the lower 32 bits of the request only. */
 static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
 
-/* Leases: whoever opens a file or changes a folder that somebody holds one of waits for it, up to 45 seconds; in a
- * shared folder that is a program of the host's, or hutch itself. */
+/* Leases: whoever opens a file or changes a directory that somebody holds one of waits for it, up to 45 seconds; in a
+ * shared directory that is a program of the host's, or hutch itself. */
 #ifndef F_SETDELEG
 #define F_SETDELEG 1040
 #endif

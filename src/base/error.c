@@ -32,9 +32,9 @@ const char *errno_text(int errnum) {
         case ENOENT:
                 return "does not exist";
         case ENOTDIR:
-                return "not a folder";
+                return "not a directory";
         case EISDIR:
-                return "is a folder";
+                return "is a directory";
         case EACCES:
                 return "permission denied";
         case ELOOP:

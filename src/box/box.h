@@ -38,8 +38,8 @@ struct hutch_box {
         bool adopted;        /* its layers were another box's, and are not ours to remove */
         struct index *since; /* its layers before the run under way, if it is not the first */
         size_t n_since;
-        struct layer_box *layers; /* of its copy-on-write folders, from the first run on */
-        int skeleton;             /* keeps that of the system's folders, -1 without */
+        struct layer_box *layers; /* of its copy-on-write directories, from the first run on */
+        int skeleton;             /* keeps that of the system's directories, -1 without */
         bool keep_changes;
         const struct client_line *running; /* of the run under way, if there is one */
 
@@ -90,7 +90,8 @@ int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, 
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
                      struct hutch_error *err);
-/* Snapshots of them, by the session's warden. `root` is the folder of all boxes; the copies leave everything running. */
+/* Snapshots of them, by the session's warden. `root` is the directory of all boxes; the copies leave everything
+ * running. */
 struct layer_snapshot;
 int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err);
 int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
@@ -121,7 +122,7 @@ int box_wait(hutch_box *box, const struct client_line *line, const struct client
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err);
 
-/* Makes and holds the skeleton that the plan's system folders stand on, if they are copy-on-write. */
+/* Makes and holds the skeleton that the plan's system directories stand on, if they are copy-on-write. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err);
 
 /* Whether a system under layers, which could not be had, was a comfort only; then the box goes on without. */
@@ -134,7 +135,7 @@ struct tracked {
         size_t n_reviewable; /* without those of the system, which go with the box */
 };
 
-/* The newest kept box whose workspace is this folder; NULL: the current one. */
+/* The newest kept box whose workspace is this directory; NULL: the current one. */
 int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err);
 
 /* Goes on with layers that were kept; "": with the newest of the policy's workspace. */

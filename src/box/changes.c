@@ -18,8 +18,8 @@ void changes_close_layer(struct layer_pair *layer) {
         closep(&layer->pair.lower);
         closep(&layer->pair.upper);
         if (layer->view)
-                (void) tree_remove(layer->folder, "view");
-        closep(&layer->folder);
+                (void) tree_remove(layer->directory, "view");
+        closep(&layer->directory);
 }
 
 void changes_done(struct changes *c) {
@@ -34,7 +34,7 @@ void changes_done(struct changes *c) {
         *c = (struct changes){0};
 }
 
-/* The outermost of the box's folders that the i-th lies in, or is: what a person named. */
+/* The outermost of the box's directories that the i-th lies in, or is: what a person named. */
 static const char *find_top(const struct layer_meta *m, size_t i) {
         const char *top = m->lowers[i];
 
@@ -83,7 +83,7 @@ static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *
         if (ret->pair.lower < 0 && errno == ENOENT && !streq(ret->pair.top, ret->pair.host_path)) {
                 bool any = true;
 
-                /* A part of a folder, gone since, and nothing was changed in it. */
+                /* A part of a directory, gone since, and nothing was changed in it. */
                 if (stack_has(box, i, "", &any) >= 0 && !any)
                         return 0;
                 errno = ENOENT;
@@ -93,20 +93,20 @@ static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *
         /* What was mounted in the directory may be gone since, or be mounted anew. */
         if (streq(ret->pair.top, ret->pair.host_path) && !layer_is_same(&box->meta, i, ret->pair.lower))
                 return refuse_lower(box, i, ESTALE, err);
-        ret->folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        return ret->folder < 0 ? refuse_layer(box, i, err) : 0;
+        ret->directory = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return ret->directory < 0 ? refuse_layer(box, i, err) : 0;
 }
 
 static int open_upper(const struct layer_box *box, size_t i, const char *name, struct layer_pair *layer,
                       struct hutch_error *err) {
-        layer->pair.upper = openat(layer->folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        layer->pair.upper = openat(layer->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return layer->pair.upper < 0 ? refuse_layer(box, i, err) : 0;
 }
 
 int changes_open_layer(const struct layer_box *box, size_t i, struct layer_pair *ret, struct hutch_error *err) {
         int r = open_lower(box, i, ret, err);
 
-        if (r < 0 || ret->folder < 0)
+        if (r < 0 || ret->directory < 0)
                 return r;
         if (strv_length(box->meta.chain) > 0) {
                 r = stack_make_view(box, i, err);
@@ -123,7 +123,7 @@ int changes_open_top(const struct layer_box *box, size_t i, struct layer_pair *r
         _cleanup_(freep) int *frozen = calloc(length + 1, sizeof(int));
         int r = open_lower(box, i, ret, err);
 
-        if (r < 0 || ret->folder < 0)
+        if (r < 0 || ret->directory < 0)
                 return r;
         if (!frozen)
                 return error_oom(err);
@@ -182,14 +182,14 @@ static const struct timespec *find_begun(const struct layer_box *box, const stru
         struct stat st;
         bool any = false;
 
-        if (fstatat(layer->folder, MIRROR_BEGUN, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (fstatat(layer->directory, MIRROR_BEGUN, &st, AT_SYMLINK_NOFOLLOW) == 0) {
                 *room = st.st_mtim;
                 return room;
         }
 
         for (char **other = box->meta.lowers; *other; other++)
                 any = any || (!streq(*other, layer->pair.host_path) && path_is_beneath(*other, layer->pair.host_path));
-        if (!any || statx(layer->folder, "work", AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx) < 0 ||
+        if (!any || statx(layer->directory, "work", AT_SYMLINK_NOFOLLOW, STATX_BTIME, &stx) < 0 ||
             !(stx.stx_mask & STATX_BTIME))
                 return NULL;
         *room = (struct timespec){stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec};
@@ -202,12 +202,12 @@ static int read_layer(const struct layer_box *box, struct layer_pair *layer, boo
         int r = 0;
 
         if (record)
-                r = review_record_base(&layer->pair, layer->folder, find_begun(box, layer, &room), err);
+                r = review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), err);
         if (r >= 0)
-                r = review_changes(&layer->pair, layer->folder, &layer->list, err);
+                r = review_changes(&layer->pair, layer->directory, &layer->list, err);
         /* For the next run; a view is not what that will find. */
         if (r >= 0 && record && !layer->view && index_take(layer->pair.upper, NULL, INDEX_BUDGET_FIRST, &index) >= 0)
-                (void) index_save(layer->folder, &index);
+                (void) index_save(layer->directory, &index);
         return r;
 }
 
@@ -218,21 +218,21 @@ int changes_since(const struct layer_box *box, size_t n, struct index *before, s
         struct timespec room;
         int r = changes_open_top(box, n, layer, &below, err);
 
-        if (r < 0 || layer->folder < 0)
+        if (r < 0 || layer->directory < 0)
                 return r;
         r = index_take(layer->pair.upper, before, INDEX_BUDGET, &now);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", layer->pair.host_path,
                                  errno_text(-r));
-        r = since_compare(&layer->pair, layer->folder, &below, before, &now, find_begun(box, layer, &room),
+        r = since_compare(&layer->pair, layer->directory, &below, before, &now, find_begun(box, layer, &room),
                           &layer->list, err);
         if (r < 0)
                 return r;
         /* Without it the next run looks before it begins. */
         if (before->fresh && !now.changed)
-                index_renew(layer->folder);
+                index_renew(layer->directory);
         else
-                (void) index_save(layer->folder, &now);
+                (void) index_save(layer->directory, &now);
         return 0;
 }
 
@@ -240,13 +240,13 @@ int changes_any(const struct layer_box *box, struct hutch_error *err) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && box->meta.lowers[i]; i++) {
-                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .directory = -1};
 
                 if (layer_is_system(&box->meta, i))
                         continue;
                 r = changes_open_layer(box, i, &layer, err);
-                if (r >= 0 && layer.folder >= 0)
-                        r = review_has_changes(&layer.pair, layer.folder, err);
+                if (r >= 0 && layer.directory >= 0)
+                        r = review_has_changes(&layer.pair, layer.directory, err);
                 changes_close_layer(&layer);
         }
         return r;
@@ -279,13 +279,13 @@ static int read_changes(const struct layer_box *box, bool record, struct changes
         for (; r >= 0 && c.n_layers < n; c.n_layers++) {
                 struct layer_pair *layer = &c.layers[c.n_layers];
 
-                *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .folder = -1};
+                *layer = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .directory = -1};
                 if (layer_is_system(&box->meta, c.n_layers))
                         continue;
                 r = changes_open_layer(box, c.n_layers, layer, err);
                 several = several || (c.top && r >= 0 && !streq(c.top, layer->pair.top));
                 c.top = layer->pair.top;
-                if (r >= 0 && layer->folder >= 0)
+                if (r >= 0 && layer->directory >= 0)
                         r = read_layer(box, layer, record, err);
         }
         if (several)

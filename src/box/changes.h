@@ -7,8 +7,8 @@
 
 struct layer_pair {
         struct review_pair pair;
-        int folder; /* of the layer */
-        bool view;  /* the upper is one made to look at, of several layers */
+        int directory; /* of the layer */
+        bool view;     /* the upper is one made to look at, of several layers */
         struct change_list list;
 };
 
@@ -21,15 +21,15 @@ struct changed {
 struct changes {
         struct layer_pair *layers;
         size_t n_layers;
-        const char *top; /* the one folder that all those lie in that are reviewed; NULL: there are several */
+        const char *top; /* the one directory that all those lie in that are reviewed; NULL: there are several */
         struct changed *items;
         size_t n;
 };
 
-/* What is shown of a path of the host: relative to that folder, if there is one. */
+/* What is shown of a path of the host: relative to that directory, if there is one. */
 const char *changes_shorten(const struct changes *c, const char *host_path);
 
-/* The n-th layer, without its changes. Its folder stays -1 where there is nothing to review. */
+/* The n-th layer, without its changes. Its directory stays -1 where there is nothing to review. */
 int changes_open_layer(const struct layer_box *box, size_t n, struct layer_pair *ret, struct hutch_error *err);
 void changes_close_layer(struct layer_pair *layer);
 
@@ -49,7 +49,7 @@ int changes_any(const struct layer_box *box, struct hutch_error *err);
 void changes_expire(const char *box_path);
 
 /* Of a box with frozen layers too, which stays as it is: such changes can be seen, not applied. */
-/* Adds a list to what a run is told to have changed; `place` is where the box had the folder. 0 or -ENOMEM. */
+/* Adds a list to what a run is told to have changed; `place` is where the box had the directory. 0 or -ENOMEM. */
 int tracked_add(struct tracked *t, const char *place, const struct change_list *list);
 
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);

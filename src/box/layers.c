@@ -33,10 +33,11 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
                 }
         }
         return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                         "no box has changes for %s: `hutch boxes` lists those of other folders", real);
+                         "no box has changes for %s: `hutch boxes` lists those of other directories", real);
 }
 
-/* The folder that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does not.
+/* The directory that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does
+ * not.
  */
 static const char *lower_of(const struct step *s) {
         return s->flags & STEP_SYSTEM && !(s->flags & STEP_OWN) ? s->dest : s->source;
@@ -104,15 +105,15 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
         return r;
 }
 
-static int refuse_other_mounts(const struct layer_box *layers, const char *folder, struct hutch_error *err) {
+static int refuse_other_mounts(const struct layer_box *layers, const char *directory, struct hutch_error *err) {
         return error_set(err, HUTCH_E_POLICY_REFUSED, EBUSY,
                          "box %s was begun with other mounts or --cow paths, and has changes in %s that it would not "
                          "see now: apply or discard them first",
-                         layers->meta.id, folder);
+                         layers->meta.id, directory);
 }
 
-/* A folder that is a layer of its own now, and was a part of another before: what the box changed in it would be out of
- * its sight. */
+/* A directory that is a layer of its own now, and was a part of another before: what the box changed in it would be out
+ * of its sight. */
 static int check_new(const struct layer_box *layers, const char *lower, struct hutch_error *err) {
         for (size_t n = 0; layers->meta.lowers[n]; n++) {
                 bool any = false;
@@ -162,7 +163,7 @@ static int find_layer(struct layer_box *layers, const struct plan *plan, const s
         return layer_add(layers, lower_of(s), dest_of(plan, s), err);
 }
 
-/* The plan's folders get the layers that the box has for them, by the folder and not by their order. */
+/* The plan's directories get the layers that the box has for them, by the directory and not by their order. */
 static int match_layers(struct layer_box *layers, const struct plan *plan, unsigned *numbers, struct hutch_error *err) {
         int r = 0;
 
@@ -186,18 +187,18 @@ void layers_free(hutch_box *box) {
 
 /* What the last run wrote down, if nothing ran since. */
 static int remember_layer(const struct layer_box *layers, size_t i, struct index *ret, struct hutch_error *err) {
-        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .directory = -1};
         _cleanup_(below_done) struct below below = {.host = -1};
         _cleanup_(index_done) struct index old = {0};
         int r = changes_open_top(layers, i, &layer, &below, err);
 
-        if (r >= 0 && layer.folder >= 0) {
-                r = index_load(layer.folder, &old);
+        if (r >= 0 && layer.directory >= 0) {
+                r = index_load(layer.directory, &old);
                 if (r > 0)
                         *ret = take_struct(old);
                 else if (r == 0)
                         r = index_take(layer.pair.upper, &old, INDEX_BUDGET, ret);
-                index_expire(layer.folder);
+                index_expire(layer.directory);
                 if (r < 0)
                         error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", layer.pair.host_path,
                                   errno_text(-r));
@@ -478,7 +479,7 @@ static int drop_seeds(const hutch_box *box, const struct plan *plan, size_t i, s
 /* What was changed in a layer since it was remembered; what could not be remembered was empty. 1 if anything was. */
 static int track_layer(const hutch_box *box, const struct plan *plan, size_t i, struct tracked *t,
                        struct hutch_error *err) {
-        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .folder = -1};
+        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .directory = -1};
         struct index none = {0};
         int r = changes_since(box->layers, i, i < box->n_since ? &box->since[i] : &none, &layer, err);
         bool any;
@@ -486,7 +487,7 @@ static int track_layer(const hutch_box *box, const struct plan *plan, size_t i, 
         if (r >= 0 && i >= box->n_since)
                 r = drop_seeds(box, plan, i, &layer);
         any = r >= 0 && layer.list.n > 0;
-        if (r >= 0 && layer.folder >= 0)
+        if (r >= 0 && layer.directory >= 0)
                 r = put_changes(box, plan, i, &layer.list, t, err);
         change_list_done(&layer.list);
         changes_close_layer(&layer);
@@ -511,7 +512,7 @@ static int track_first(const hutch_box *box, const struct plan *plan, struct tra
         int r = changes_record(box->layers, &changes, err);
 
         for (size_t i = 0; r >= 0 && i < changes.n_layers; i++)
-                if (changes.layers[i].folder >= 0)
+                if (changes.layers[i].directory >= 0)
                         r = put_changes(box, plan, i, &changes.layers[i].list, t, err);
         *ret_any = changes.n > 0;
         t->n_reviewable = changes.n;

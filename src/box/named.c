@@ -1,4 +1,4 @@
-/* See named.h. Sockets are reached through an fd of their folder, so that a long path is no matter. */
+/* See named.h. Sockets are reached through an fd of their directory, so that a long path is no matter. */
 #include "named.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-#define YOUNG_S 10 /* so long a folder may be without a listener: it is being made */
+#define YOUNG_S 10 /* so long a directory may be without a listener: it is being made */
 
 void named_done(struct named *n) {
         closep(&n->fd);
@@ -62,7 +62,7 @@ static int connect_to(int dir, int *ret) {
         return 0;
 }
 
-/* Shows the warden that the folder is ours to write, which no box could. */
+/* Shows the warden that the directory is ours to write, which no box could. */
 static int greet(int dir, int socket) {
         struct warden_session_request hello = {.request = WARDEN_HELLO};
         _cleanup_(closep) int proof = openat(dir, "meta", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -79,7 +79,7 @@ void named_remove(struct named *n) {
                 rmdir(n->path);
 }
 
-/* Whether the folder belongs to a session that is no more; it is removed then. */
+/* Whether the directory belongs to a session that is no more; it is removed then. */
 static bool swept(const char *path) {
         struct named n = {.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = strdup(path)};
         struct stat st;
@@ -167,7 +167,7 @@ int named_make(const char *name, const struct buf *plan, struct named *n, int *r
                 if (r < 0)
                         named_remove(n);
         }
-        return r < 0 ? error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot make the session's folder %s: %s", n->path,
+        return r < 0 ? error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot make the session's directory %s: %s", n->path,
                                  errno_text(-r))
                      : 0;
 }

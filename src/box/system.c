@@ -1,4 +1,4 @@
-/* What a box needs of the host's system beside its plan: the skeleton of its folders. */
+/* What a box needs of the host's system beside its plan: the skeleton of its directories. */
 #include <errno.h>
 
 #include "../base/path.h"
@@ -6,7 +6,7 @@
 #include "../layer/skeleton.h"
 #include "box.h"
 
-/* The skeleton of the system's folders, which lives at least as long as the box. */
+/* The skeleton of the system's directories, which lives at least as long as the box. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         _cleanup_(strv_freep) char **tops = NULL;
         _cleanup_(freep) char *path = NULL;

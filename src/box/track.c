@@ -10,21 +10,21 @@
 
 void tracking_done(struct tracking *tracking) {
         for (size_t i = 0; i < tracking->n; i++) {
-                listing_done(&tracking->folders[i].before);
-                closep(&tracking->folders[i].fd);
-                free(tracking->folders[i].path);
+                listing_done(&tracking->directories[i].before);
+                closep(&tracking->directories[i].fd);
+                free(tracking->directories[i].path);
         }
-        free(tracking->folders);
+        free(tracking->directories);
 }
 
 static const char *workspace_of(const hutch_box *box) {
         return policy_dir(box->policy);
 }
 
-/* Whether a path lies in one of the first n folders. */
+/* Whether a path lies in one of the first n directories. */
 static bool is_known(const struct tracking *t, size_t n, const char *path) {
         for (size_t i = 0; i < n; i++)
-                if (streq(path, t->folders[i].path) || path_is_beneath(path, t->folders[i].path))
+                if (streq(path, t->directories[i].path) || path_is_beneath(path, t->directories[i].path))
                         return true;
         return false;
 }
@@ -39,12 +39,12 @@ static int add(struct tracking *t, const char *path, bool further, struct hutch_
                 return further ? 0
                                : error_set(err, HUTCH_E_PATH_MISSING, errno, "cannot open the workspace %s: %s", path,
                                            errno_text(errno));
-        f = is_known(t, t->n, real) ? NULL : reallocarray(t->folders, t->n + 1, sizeof(*f));
+        f = is_known(t, t->n, real) ? NULL : reallocarray(t->directories, t->n + 1, sizeof(*f));
         if (!f) {
                 close(fd);
                 return is_known(t, t->n, real) ? 0 : error_oom(err);
         }
-        t->folders = f;
+        t->directories = f;
         f += t->n++;
         *f = (struct tracked_folder){.fd = fd, .path = strdup(real)};
         return f->path ? listing_take(fd, &f->before, err) : error_oom(err);
@@ -64,7 +64,7 @@ int tracking_begin(const hutch_box *box, struct tracking *ret, struct hutch_erro
         return r;
 }
 
-/* Where the command saw the folder; without walls that is its own path. */
+/* Where the command saw the directory; without walls that is its own path. */
 static const char *place_of(const struct plan *plan, const char *real) {
         const char *place = NULL;
 
@@ -78,7 +78,7 @@ static const char *place_of(const struct plan *plan, const char *real) {
         return place ? place : real;
 }
 
-/* What lies in an earlier folder too is told there. */
+/* What lies in an earlier directory too is told there. */
 static int leave_out_known(const struct tracking *t, size_t n, struct change_list *list) {
         size_t kept = 0;
         int r = 0;
@@ -87,7 +87,7 @@ static int leave_out_known(const struct tracking *t, size_t n, struct change_lis
                 _cleanup_(freep) char *path = NULL;
                 struct change moved = list->items[i];
 
-                if (r >= 0 && asprintf(&path, "%s/%s", t->folders[n].path, moved.path) < 0)
+                if (r >= 0 && asprintf(&path, "%s/%s", t->directories[n].path, moved.path) < 0)
                         r = -ENOMEM;
                 if (r >= 0 && is_known(t, n, path))
                         continue;
@@ -101,14 +101,14 @@ static int tell(const struct tracking *t, size_t n, const struct plan *plan, str
                 struct hutch_error *err) {
         _cleanup_(change_list_done) struct change_list list = {0};
         struct change_list told;
-        int r = listing_compare(t->folders[n].fd, &t->folders[n].before, &list, err);
+        int r = listing_compare(t->directories[n].fd, &t->directories[n].before, &list, err);
 
         if (r < 0)
                 return r;
         r = leave_out_known(t, n, &list);
         told = list;
         told.n = r < 0 ? 0 : (size_t) r;
-        return r < 0 || tracked_add(ret, place_of(plan, t->folders[n].path), &told) < 0 ? error_oom(err) : 0;
+        return r < 0 || tracked_add(ret, place_of(plan, t->directories[n].path), &told) < 0 ? error_oom(err) : 0;
 }
 
 int tracking_end(struct tracking *tracking, const hutch_box *box, const struct plan *plan, struct tracked *ret,

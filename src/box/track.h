@@ -1,4 +1,4 @@
-/* What a run changes in the workspace and in further folders that it writes directly, where a policy asks for it
+/* What a run changes in the workspace and in further directories that it writes directly, where a policy asks for it
  * (--track). */
 #pragma once
 
@@ -10,7 +10,7 @@ struct tracking {
                 int fd;
                 char *path; /* resolved */
                 struct listing before;
-        } * folders; /* none lies in one before it */
+        } * directories; /* none lies in one before it */
         size_t n;
 };
 

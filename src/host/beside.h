@@ -5,6 +5,6 @@
 
 #include "../base/error.h"
 
-/* The program or folder `name`: beside the program or library that this code was loaded from, or where it was installed
- * to. 0 or -ENOENT. */
+/* The program or directory `name`: beside the program or library that this code was loaded from, or where it was
+ * installed to. 0 or -ENOENT. */
 int host_find_beside(const char *name, char ret[PATH_MAX]);

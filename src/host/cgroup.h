@@ -14,7 +14,7 @@ struct cgroup_facts {
 
 struct cgroup_facts host_cgroups_read(void);
 
-/* The folder of this process in a v1 controller's hierarchy, or with NULL in the unified one. */
+/* The directory of this process in a v1 controller's hierarchy, or with NULL in the unified one. */
 int cgroup_own_folder(const char *controller, char *ret, size_t room);
 
 /* Whether a systemd manager of this user (of the system, for root) can be talked to. */

@@ -115,9 +115,9 @@ static int try_seccomp(void) {
         return 0;
 }
 
-/* An id-mapped copy of a folder's tree, never attached anywhere. */
-static int try_idmap_of(const char *folder) {
-        int fd = open(folder, O_PATH | O_CLOEXEC), tree, ns, ends[2];
+/* An id-mapped copy of a directory's tree, never attached anywhere. */
+static int try_idmap_of(const char *directory) {
+        int fd = open(directory, O_PATH | O_CLOEXEC), tree, ns, ends[2];
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP};
         char path[64];
         pid_t pid;

@@ -1,8 +1,9 @@
-/* Copy-on-write folders: an overlay of the host's folder, the frozen layers above it and one of the box's own.
+/* Copy-on-write directories: an overlay of the host's directory, the frozen layers above it and one of the box's own.
  *
  * The layer is on disk, made by whoever launches the box, or in memory where that was asked for. Whether a file system
- * can hold a layer is found out by mounting: where the state folder's cannot, the layer is in memory all the same, and
- * where that of a folder beneath a copy-on-write one cannot be a lower, it is attached read-only. Both are told. */
+ * can hold a layer is found out by mounting: where the state directory's cannot, the layer is in memory all the same,
+ * and where that of a directory beneath a copy-on-write one cannot be a lower, it is attached read-only. Both are told.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,43 +25,43 @@ static void layer_close(struct layer *l) {
         closep(&l->work);
 }
 
-static int open_parts(int folder, struct layer *ret) {
+static int open_parts(int directory, struct layer *ret) {
         layer_close(ret);
-        ret->upper = openat(folder, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        ret->work = openat(folder, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        ret->upper = openat(directory, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        ret->work = openat(directory, "work", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         return ret->upper < 0 || ret->work < 0 ? -errno : 0;
 }
 
 /* On disk, made by the warden. */
 static int open_kept(struct builder *b, const struct step *s, int prepared, struct layer *ret) {
-        _cleanup_(closep) int folder = -1;
+        _cleanup_(closep) int directory = -1;
         int r;
 
         if (!b->in->mounts)
-                folder = take_fd(&b->sources[b->in->plan->n_steps + (size_t) (s - b->in->plan->steps)]);
+                directory = take_fd(&b->sources[b->in->plan->n_steps + (size_t) (s - b->in->plan->steps)]);
         else if (prepared < 0)
                 return -EOPNOTSUPP; /* its file system has no id-mapped mounts */
         else {
                 r = builder_park(b, prepared, NULL);
                 if (r < 0)
                         return r;
-                folder = fcntl(prepared, F_DUPFD_CLOEXEC, 3);
+                directory = fcntl(prepared, F_DUPFD_CLOEXEC, 3);
         }
-        return folder < 0 ? (folder == -1 ? -errno : folder) : open_parts(folder, ret);
+        return directory < 0 ? (directory == -1 ? -errno : directory) : open_parts(directory, ret);
 }
 
 /* An overlay notes in attributes what was removed, and tmpfs has them from Linux 6.6 on. Without, it is mounted all the
- * same, and the first folder that is removed in it is an error. */
-static int try_attributes(int folder) {
-        _cleanup_(closep) int work = openat(folder, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+ * same, and the first directory that is removed in it is an error. */
+static int try_attributes(int directory) {
+        _cleanup_(closep) int work = openat(directory, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         return work < 0 || fsetxattr(work, "user.hutch", "", 0, 0) < 0 || fremovexattr(work, "user.hutch") < 0 ? -errno
                                                                                                                : 0;
 }
 
-/* In memory. The upper's own mode is what the box sees at the top of the folder. */
+/* In memory. The upper's own mode is what the box sees at the top of the directory. */
 static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
-        _cleanup_(closep) int place = -1, folder = -1;
+        _cleanup_(closep) int place = -1, directory = -1;
         char name[32], options[96];
         int r;
 
@@ -71,14 +72,14 @@ static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
                 r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
         if (r < 0)
                 return r;
-        folder = builder_open(b, name);
-        if (folder < 0)
-                return folder;
-        if (mkdirat(folder, "upper", 0755) < 0 || fchmodat(folder, "upper", mode & 0777, 0) < 0 ||
-            mkdirat(folder, "work", 0755) < 0)
+        directory = builder_open(b, name);
+        if (directory < 0)
+                return directory;
+        if (mkdirat(directory, "upper", 0755) < 0 || fchmodat(directory, "upper", mode & 0777, 0) < 0 ||
+            mkdirat(directory, "work", 0755) < 0)
                 return -errno;
-        r = try_attributes(folder);
-        return r < 0 ? r : open_parts(folder, ret);
+        r = try_attributes(directory);
+        return r < 0 ? r : open_parts(directory, ret);
 }
 
 /* The lowers of an overlay, the topmost first: what is below the layer, and then `lower`, which is taken over. */
@@ -110,7 +111,7 @@ static int gather_lowers(struct builder *b, const struct step *s, int lower, str
                         ret->fds[i] = fcntl(b->in->mounts[first + i], F_DUPFD_CLOEXEC, 3);
                 } else
                         ret->fds[i] = take_fd(&b->sources[first + i]);
-                /* The skeleton, which is the lowest, may be older than the folder. */
+                /* The skeleton, which is the lowest, may be older than the directory. */
                 if (ret->fds[i] == -ENOENT && s->flags & STEP_SYSTEM && i == n - 1) {
                         ret->fds[i] = lower;
                         ret->n = n;
@@ -142,7 +143,7 @@ static int open_lower(struct builder *b, const struct step *s, int prepared, str
         return 0;
 }
 
-/* Mounted beneath a copy-on-write folder, and of no use as the lower of another: to be read only. */
+/* Mounted beneath a copy-on-write directory, and of no use as the lower of another: to be read only. */
 static int attach_read_only(struct builder *b, const struct step *s, int lower, int dest, struct hutch_error *err) {
         int r = b->ops->attach_tree(lower, dest, builder_flags(s) | MOUNT_RO);
 
@@ -183,13 +184,14 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                         return 0;
         }
         r = make_in_memory(b, mode, &layer);
-        if (r == -EOPNOTSUPP && !b->in->plan->ephemeral) /* the state folder is known to hold layers: it is not that */
+        if (r == -EOPNOTSUPP &&
+            !b->in->plan->ephemeral) /* the state directory is known to hold layers: it is not that */
                 return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, kept, s);
         if (r == -EOPNOTSUPP)
                 return error_set(
                         err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
                         "cannot keep a layer for %s in memory: that needs Linux 6.6; without --ephemeral it is "
-                        "kept in the state folder, on a file system that can hold one",
+                        "kept in the state directory, on a file system that can hold one",
                         s->source);
         if (r < 0)
                 return builder_error(err, r, "make a layer in memory for", s->source);
@@ -198,7 +200,7 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                 return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, r, s);
         if (b->in->plan->session && !b->in->plan->ephemeral)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, kept,
-                                 "the file system of the state folder cannot hold a layer for %s (%s): --ephemeral "
+                                 "the file system of the state directory cannot hold a layer for %s (%s): --ephemeral "
                                  "keeps what changes in memory",
                                  s->source, errno_text(-kept));
         if (!b->in->plan->ephemeral)
@@ -226,11 +228,11 @@ int cow_attach(struct builder *b, const struct step *s, int prepared, int prepar
         if (r < 0)
                 return r;
         if (s->flags & STEP_SPLIT) {
-                _cleanup_(standin_done) struct standin standin = {.folder = -1};
+                _cleanup_(standin_done) struct standin standin = {.directory = -1};
 
                 r = standin_make(b, s, lower, &standin, err);
                 if (r >= 0)
-                        r = attach_overlay(b, s, prepared_layer, standin.folder, st.st_mode, dest, err);
+                        r = attach_overlay(b, s, prepared_layer, standin.directory, st.st_mode, dest, err);
                 if (r < 0)
                         return r;
                 r = standin_attach_closed(b, &standin, s->dest);

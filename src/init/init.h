@@ -14,7 +14,7 @@ struct init_input {
         const struct host_facts *facts;
         const int *mounts; /* prepared by a privileged warden; NULL: init opens them itself. One a step, or -1; and once
                             * more as many, for the layers of steps that are copy-on-write; then what is below those */
-        const char *layers;      /* the folder of the box's layers */
+        const char *layers;      /* the directory of the box's layers */
         int streams[3];          /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
         int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
@@ -39,7 +39,7 @@ enum init_event {
         INIT_TERMINAL,    /* with the master of the box's terminal */
         INIT_STOPPED,     /* .value is the signal */
         INIT_LIMIT,       /* .value is the kill reason; the box is to be ended */
-        INIT_READY,       /* a session's box stands; with its channel's folder, writable */
+        INIT_READY,       /* a session's box stands; with its channel's directory, writable */
         INIT_SHELL,       /* a session's shell runs; with a pidfd of it */
         INIT_NO_SHELL,    /* it ended, and the box did not; .value is the wait status */
         INIT_DETACHED,    /* a shell at a terminal ended; the same */

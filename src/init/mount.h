@@ -14,9 +14,10 @@ enum {
 };
 
 struct mount_ops {
-        /* A tmpfs that will be the box's root, attached somewhere out of the way; *ret is an fd of its root folder. */
+        /* A tmpfs that will be the box's root, attached somewhere out of the way; *ret is an fd of its root directory.
+         */
         int (*make_root)(const char *options, int *ret);
-        /* A new file system at the folder `dest`. `options` is a list of key=value. */
+        /* A new file system at the directory `dest`. `options` is a list of key=value. */
         int (*attach_new)(const char *type, const char *options, int dest, unsigned flags);
         /* What `source` (O_PATH) shows, with everything mounted below it, at `dest` of the same kind. */
         int (*attach_tree)(int source, int dest, unsigned flags);

@@ -104,7 +104,7 @@ static int attach_tree(int source, int dest, unsigned flags) {
 }
 
 /* The text must fit in a page, and a colon parts the lowers: so they are named by their numbers alone, seen from the
- * folder of all descriptors. */
+ * directory of all descriptors. */
 int mount_overlay_by_text(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags) {
         _cleanup_(buf_done) struct buf options = {0};
         char to[16];

@@ -1,7 +1,8 @@
 /* Building the box's file system from the plan's steps, and moving into it.
  *
- * The root is one tmpfs, read-only in the end, and the box's own writable folders (/tmp, the home, …) are folders of it
- * that are bound onto themselves before: one file system costs less than seven, and one size bounds them all.
+ * The root is one tmpfs, read-only in the end, and the box's own writable directories (/tmp, the home, …) are
+ * directories of it that are bound onto themselves before: one file system costs less than seven, and one size bounds
+ * them all.
  *
  * A destination is looked up inside the new root only: a link in it cannot lead out (RESOLVE_IN_ROOT). What is missing
  * is made, but only in file systems that init itself created: nothing is ever made on the host to mount something on.
@@ -78,7 +79,7 @@ int builder_open(const struct builder *b, const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Makes the folder `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
+/* Makes the directory `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
 static int make_folder(struct builder *b, const char *path, int *ret) {
         _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int up = -1;
@@ -104,8 +105,8 @@ static int make_folder(struct builder *b, const char *path, int *ret) {
         return 0;
 }
 
-/* The place to mount on: a folder or, for a source that is not one, a file. */
-int builder_open_place(struct builder *b, const char *path, bool folder, int *ret) {
+/* The place to mount on: a directory or, for a source that is not one, a file. */
+int builder_open_place(struct builder *b, const char *path, bool directory, int *ret) {
         _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int up = -1, fd = builder_open(b, path), made = -1;
         struct stat st;
@@ -114,14 +115,14 @@ int builder_open_place(struct builder *b, const char *path, bool folder, int *re
         if (fd >= 0) {
                 if (fstat(fd, &st) < 0)
                         return -errno;
-                if (S_ISDIR(st.st_mode) != folder)
-                        return folder ? -ENOTDIR : -EISDIR;
+                if (S_ISDIR(st.st_mode) != directory)
+                        return directory ? -ENOTDIR : -EISDIR;
                 *ret = take_fd(&fd);
                 return 0;
         }
         if (fd != -ENOENT)
                 return fd;
-        if (folder)
+        if (directory)
                 return make_folder(b, path, ret);
         r = path_dirname(path, &parent);
         if (r >= 0)
@@ -140,15 +141,15 @@ int builder_open_place(struct builder *b, const char *path, bool folder, int *re
 int builder_place_error(struct hutch_error *err, int r, const char *dest) {
         if (r == -EROFS)
                 return error_set(err, HUTCH_E_PATH_MISSING, r,
-                                 "cannot attach anything at %s: it does not exist in the folder that is attached "
+                                 "cannot attach anything at %s: it does not exist in the directory that is attached "
                                  "there, and hutch makes "
                                  "nothing on the host: make it first, or choose another destination",
                                  dest);
         return builder_error(err, r, "make room at", dest);
 }
 
-/* Something that is needed while the box is built and never seen in it: attached at a folder of the root's, taken away
- * in clear_parked(). */
+/* Something that is needed while the box is built and never seen in it: attached at a directory of the root's, taken
+ * away in clear_parked(). */
 int builder_park(struct builder *b, int mount, int *ret) {
         char name[32];
         int fd;
@@ -184,7 +185,7 @@ static int clear_parked(struct builder *b) {
 }
 
 unsigned builder_flags(const struct step *s) {
-        /* A device node, or the folder of terminals: there is nothing to execute in them. */
+        /* A device node, or the directory of terminals: there is nothing to execute in them. */
         if (s->flags & STEP_DEVICES)
                 return MOUNT_AS_IS;
         return (s->flags & STEP_WRITABLE ? 0u : MOUNT_RO) | MOUNT_NODEV | (s->flags & STEP_NOEXEC ? MOUNT_NOEXEC : 0u);
@@ -240,9 +241,9 @@ static int attach_new(struct builder *b, const struct step *s, const char *type,
         return r < 0 ? builder_error(err, r, "mount", s->dest) : 0;
 }
 
-/* A folder of the root's: in its place where nothing was, else one on the side that covers what is there. */
+/* A directory of the root's: in its place where nothing was, else one on the side that covers what is there. */
 static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(closep) int dest = builder_open(b, s->dest), folder = -1;
+        _cleanup_(closep) int dest = builder_open(b, s->dest), directory = -1;
         char name[32];
         int r;
 
@@ -250,12 +251,12 @@ static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_er
                 return builder_error(err, dest, "open", s->dest);
         snprintf(name, sizeof(name), "/.tmpfs-%u", b->n_covers);
         b->n_covers += dest >= 0;
-        r = make_folder(b, dest < 0 ? s->dest : name, &folder);
+        r = make_folder(b, dest < 0 ? s->dest : name, &directory);
         if (r < 0)
                 return builder_place_error(err, r, s->dest);
-        r = fchmodat(folder, ".", s->mode, 0) < 0
+        r = fchmodat(directory, ".", s->mode, 0) < 0
                     ? -errno
-                    : b->ops->attach_tree(folder, dest < 0 ? folder : dest,
+                    : b->ops->attach_tree(directory, dest < 0 ? directory : dest,
                                           s->flags & STEP_NOEXEC ? MOUNT_NODEV | MOUNT_NOEXEC : MOUNT_AS_IS);
         return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
@@ -299,7 +300,7 @@ static int cover_file(struct builder *b, const struct step *s, int dest, const c
         return r < 0 ? builder_error(err, r, "cover", s->dest) : 0;
 }
 
-/* A file of the box's own in a folder of its own or in a layer, unless it has one already: an earlier run's. */
+/* A file of the box's own in a directory of its own or in a layer, unless it has one already: an earlier run's. */
 static int make_seed(struct builder *b, const struct step *s, struct hutch_error *err) {
         static const char temporary[] = ".hutch-seed";
         _cleanup_(freep) char *parent = NULL;
@@ -370,7 +371,7 @@ static int hide(struct builder *b, const struct step *s, struct hutch_error *err
         return r < 0 ? builder_error(err, r, "hide", s->dest) : 0;
 }
 
-/* The folder is bound onto itself first, so that only it and not the mount around it becomes read-only. */
+/* The directory is bound onto itself first, so that only it and not the mount around it becomes read-only. */
 static int seal(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int fd = builder_open(b, s->dest);
         unsigned noexec = s->flags & STEP_GRANTED ? 0 : MOUNT_NOEXEC;
@@ -381,7 +382,7 @@ static int seal(struct builder *b, const struct step *s, struct hutch_error *err
         return r < 0 ? builder_error(err, r, "seal", s->dest) : 0;
 }
 
-/* The folder may have to be made first, where the box may make things. */
+/* The directory may have to be made first, where the box may make things. */
 static int pin(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int fd = -1;
         int r = make_folder(b, s->dest, &fd);
@@ -470,8 +471,8 @@ static int open_sources(struct builder *b) {
                 if (!s->source || b->in->mounts || (s->kind == STEP_COW && s->text))
                         continue;
                 b->sources[i] = tree_open_source(s->source, b->in->facts->openat2);
-                for (char **folder = s->below; folder && *folder; folder++)
-                        b->sources[below++] = tree_open_source(*folder, b->in->facts->openat2);
+                for (char **directory = s->below; directory && *directory; directory++)
+                        b->sources[below++] = tree_open_source(*directory, b->in->facts->openat2);
                 if (s->kind != STEP_COW || plan->ephemeral)
                         continue;
                 snprintf(path, sizeof(path), "%s/%u", b->in->layers, s->layer);
@@ -480,7 +481,7 @@ static int open_sources(struct builder *b) {
         return 0;
 }
 
-/* Each layer of each folder is a descriptor while the root is built. The limit is the caller's again afterwards. */
+/* Each layer of each directory is a descriptor while the root is built. The limit is the caller's again afterwards. */
 static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
         struct rlimit more;
         rlim_t need = 3 * plan->n_steps + 2 * plan_n_below(plan, NULL) + 64;
@@ -493,8 +494,8 @@ static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
         setrlimit(RLIMIT_NOFILE, &more);
 }
 
-/* The folder that a session's shell gets its commands and streams from. The box sees it in its read-only root: it can
- * open what is in there and change nothing. The warden gets a mount of it that is nowhere attached and writable. */
+/* The directory that a session's shell gets its commands and streams from. The box sees it in its read-only root: it
+ * can open what is in there and change nothing. The warden gets a mount of it that is nowhere attached and writable. */
 static int make_channel(const char *path, int *ret) {
         struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                    MOUNT_ATTR_NOEXEC};

@@ -1,12 +1,12 @@
-/* What stands in for a folder in which other file systems are mounted, as the lower of its overlay.
+/* What stands in for a directory in which other file systems are mounted, as the lower of its overlay.
  *
- * The folder itself cannot be one: in a user namespace its mounts are locked to it, and an overlay takes no lower
- * without them. What can be had is what the caller can read. So the folder's own files are copied into a tmpfs, links,
- * FIFOs and sockets are made again, and its folders are empty places that later steps of the plan are attached at. What
- * cannot be read is attached as it is, read-only; so it is as closed as on the host.
+ * The directory itself cannot be one: in a user namespace its mounts are locked to it, and an overlay takes no lower
+ * without them. What can be had is what the caller can read. So the directory's own files are copied into a tmpfs,
+ * links, FIFOs and sockets are made again, and its directories are empty places that later steps of the plan are
+ * attached at. What cannot be read is attached as it is, read-only; so it is as closed as on the host.
  *
- * The cost is that of the files right in such folders, and has a bound. The host's folder is read through its mounts,
- * never beneath them: what a mount hides stays hidden. */
+ * The cost is that of the files right in such directories, and has a bound. The host's directory is read through its
+ * mounts, never beneath them: what a mount hides stays hidden. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "../base/strv.h"
 #include "builder.h"
 
-#define BYTES_MOST (256ULL << 20) /* of a folder's files */
+#define BYTES_MOST (256ULL << 20) /* of a directory's files */
 #define BYTES_TOLD (16ULL << 20)
 #define FILES_MOST 20000
 
@@ -32,7 +32,7 @@ struct copying {
 };
 
 void standin_done(struct standin *in) {
-        closep(&in->folder);
+        closep(&in->directory);
         strv_free(in->closed);
 }
 
@@ -41,7 +41,7 @@ static void closedirp(DIR **d) {
                 closedir(*d);
 }
 
-/* The step that will be attached at that name of the folder. */
+/* The step that will be attached at that name of the directory. */
 static const struct step *find_part(const struct copying *c, const char *name) {
         const struct plan *plan = c->b->in->plan;
         size_t n = strlen(c->step->dest);
@@ -104,7 +104,7 @@ static int copy_file(struct copying *c, const char *name, const struct stat *loo
                 return -errno;
         if (!S_ISREG(st.st_mode) || st.st_ino != looked->st_ino)
                 return -ESTALE;
-        to = openat(c->into->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        to = openat(c->into->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (to < 0)
                 return -errno;
         r = copy_data(c, from, to);
@@ -118,7 +118,7 @@ static int copy_file(struct copying *c, const char *name, const struct stat *loo
 
 static int make_place(struct copying *c, const char *name, mode_t mode) {
         _cleanup_(closep) int fd =
-                openat(c->into->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0777);
+                openat(c->into->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0777);
 
         return fd < 0 ? -errno : 0;
 }
@@ -130,9 +130,9 @@ static int make_link(struct copying *c, const char *name, const struct stat *st)
         if (n < 0)
                 return -errno;
         target[n] = 0;
-        if (symlinkat(target, c->into->folder, name) < 0)
+        if (symlinkat(target, c->into->directory, name) < 0)
                 return -errno;
-        (void) utimensat(c->into->folder, name, (struct timespec[]){st->st_atim, st->st_mtim}, AT_SYMLINK_NOFOLLOW);
+        (void) utimensat(c->into->directory, name, (struct timespec[]){st->st_atim, st->st_mtim}, AT_SYMLINK_NOFOLLOW);
         return 0;
 }
 
@@ -152,9 +152,9 @@ static int copy_entry(struct copying *c, const char *name) {
                 return errno == ENOENT ? 0 : -errno;
         if (++c->files > FILES_MOST)
                 return -EFBIG;
-        /* A folder that no step is about came after the plan was made. */
+        /* A directory that no step is about came after the plan was made. */
         if (S_ISDIR(st.st_mode))
-                return part && mkdirat(c->into->folder, name, 0755) < 0 ? -errno : 0;
+                return part && mkdirat(c->into->directory, name, 0755) < 0 ? -errno : 0;
         if (part)
                 return make_place(c, name, 0444);
         switch (st.st_mode & S_IFMT) {
@@ -165,7 +165,7 @@ static int copy_entry(struct copying *c, const char *name) {
                 return make_link(c, name, &st);
         case S_IFIFO:
         case S_IFSOCK:
-                return mknodat(c->into->folder, name, st.st_mode & (S_IFMT | 0777), 0) < 0 ? -errno : 0;
+                return mknodat(c->into->directory, name, st.st_mode & (S_IFMT | 0777), 0) < 0 ? -errno : 0;
         default:
                 return add_closed(c, name, st.st_mode);
         }
@@ -216,7 +216,7 @@ int standin_make(struct builder *b, const struct step *s, int source, struct sta
         int r;
 
         ret->source = source;
-        r = make_tmpfs(b, &ret->folder);
+        r = make_tmpfs(b, &ret->directory);
         if (r >= 0)
                 r = copy_all(&c);
         if (r == -EFBIG)

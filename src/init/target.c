@@ -163,8 +163,8 @@ static int raise_walls(struct target *t) {
         return message_send(t->hand_over[1], "", 1, &listener, 1);
 }
 
-/* As execvp() does it, but in the folders of the plan: a candidate that is not there is passed over, one that may not
- * be executed is remembered. */
+/* As execvp() does it, but in the directories of the plan: a candidate that is not there is passed over, one that may
+ * not be executed is remembered. */
 static int execute(struct target *t) {
         char *const *argv = t->in->plan->argv, *const *env = t->in->plan->env;
         int best = ENOENT, failed;
@@ -188,7 +188,7 @@ static int execute(struct target *t) {
                         t->script[1] = path;
                         execve("/bin/sh", t->script, env);
                 }
-                /* A folder that cannot be entered says nothing about the command. */
+                /* A directory that cannot be entered says nothing about the command. */
                 failed = errno;
                 if (failed != ENOENT && failed != ENOTDIR && !(failed == EACCES && access(path, F_OK) < 0))
                         best = failed;

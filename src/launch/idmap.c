@@ -140,15 +140,15 @@ static int prepare(struct preparation *p, const struct step *s, int *ret, struct
         return 0;
 }
 
-/* The folders of layers are the warden's own. */
+/* The directories of layers are the warden's own. */
 static int prepare_own(struct preparation *p, char *path, unsigned flags, int *ret, struct hutch_error *err) {
-        const struct step folder = {.kind = STEP_BIND,
-                                    .flags = STEP_GRANTED | flags,
-                                    .owner = geteuid(),
-                                    .group = getegid(),
-                                    .source = path};
+        const struct step directory = {.kind = STEP_BIND,
+                                       .flags = STEP_GRANTED | flags,
+                                       .owner = geteuid(),
+                                       .group = getegid(),
+                                       .source = path};
 
-        return prepare(p, &folder, ret, err);
+        return prepare(p, &directory, ret, err);
 }
 
 static int prepare_layer(struct preparation *p, const char *layers, const struct step *s, int *ret, int *ret_below,

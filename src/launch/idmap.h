@@ -5,7 +5,8 @@
 #include "../plan/plan.h"
 
 /* One detached mount for each bind of the plan, -1 for the other steps; and once more as many, for the layers (in the
- * folder `layers`) of steps that are copy-on-write; then one for each folder below those. Freed with idmap_free(). */
+ * directory `layers`) of steps that are copy-on-write; then one for each directory below those. Freed with
+ * idmap_free(). */
 int idmap_prepare(const struct plan *plan, const struct host_facts *facts, const char *layers, int **ret,
                   struct hutch_error *err);
 size_t idmap_count(const struct plan *plan);

@@ -15,7 +15,7 @@ struct launch_input {
         int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
         void *runner_user;
         struct group *group; /* NULL: none */
-        const char *layers;  /* the folder of the box's layers; NULL: it has none on disk */
+        const char *layers;  /* the directory of the box's layers; NULL: it has none on disk */
 };
 
 struct engine;

@@ -10,7 +10,7 @@
 #include "../host/sys.h"
 #include "stack.h"
 
-/* Any entry of the folder `fd`, which is taken over. */
+/* Any entry of the directory `fd`, which is taken over. */
 static bool has_entry(int fd) {
         DIR *dir = fdopendir(fd);
         struct dirent *entry;
@@ -28,11 +28,11 @@ static bool has_entry(int fd) {
 
 /* What cannot be looked at counts as there. */
 static bool upper_has(const char *upper, const char *path) {
-        _cleanup_(closep) int folder = open(upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+        _cleanup_(closep) int directory = open(upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd = -1;
 
-        if (folder < 0)
+        if (directory < 0)
                 return errno != ENOENT;
-        fd = sys_openat2(folder, path[0] ? path : ".",
+        fd = sys_openat2(directory, path[0] ? path : ".",
                          (unsigned) ((path[0] ? O_PATH : O_RDONLY | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC),
                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
         if (fd < 0)

@@ -10,7 +10,7 @@ struct layer_meta {
         char *id, *workspace, *command;
         char *name;       /* of a snapshot, or NULL */
         uint64_t created; /* seconds since 1970 */
-        char **lowers;    /* host folders, one a layer */
+        char **lowers;    /* host directories, one a layer */
         char **dests;     /* where the box had them */
         char **idents;    /* which directories the lowers were: "DEVICE:INODE", or "" where that is not known */
         char **system;    /* those of dests that are the system's: nobody reviews them, they go with the box */
@@ -29,7 +29,7 @@ int layer_identify(const char *path, char **ret);
 bool layer_is_system(const struct layer_meta *m, size_t layer);
 int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret);
 
-/* `dir` is the box's or snapshot's folder; the id is not in the file but its name, and left alone. */
+/* `dir` is the box's or snapshot's directory; the id is not in the file but its name, and left alone. */
 int layer_meta_read(int dir, const char *file, struct layer_meta *m);
 int layer_meta_write(int dir, const char *file, const struct layer_meta *m);
 

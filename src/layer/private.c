@@ -38,22 +38,22 @@ static int lay_changes(const struct layer_box *box, size_t n, struct mirror *m, 
 
         if (r < 0)
                 return r;
-        upper = openat(m->folder, view ? "view" : "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        upper = openat(m->directory, view ? "view" : "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = upper < 0 ? -errno : mirror_lay(m, upper, name);
         if (view)
-                (void) tree_remove(m->folder, "view");
+                (void) tree_remove(m->directory, "view");
         return r < 0 ? copy_error(err, r, box->meta.lowers[n], m) : 0;
 }
 
 int layer_copy_path(const struct layer_box *box, size_t n, char **ret) {
-        _cleanup_(closep) int folder = stack_open_layer(box, n);
+        _cleanup_(closep) int directory = stack_open_layer(box, n);
         char link[64], path[PATH_MAX];
         ssize_t len;
 
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
-        len = folder < 0 ? -1 : readlink(link, path, sizeof(path) - 1);
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+        len = directory < 0 ? -1 : readlink(link, path, sizeof(path) - 1);
         if (len <= 0)
-                return folder < 0 ? folder : -errno;
+                return directory < 0 ? directory : -errno;
         path[len] = 0;
         return asprintf(ret, "%s/" MIRROR_COPY "/%s", path, path_basename(box->meta.lowers[n])) < 0 ? -ENOMEM : 0;
 }
@@ -61,10 +61,10 @@ int layer_copy_path(const struct layer_box *box, size_t n, char **ret) {
 int layer_make_copy(struct layer_box *box, size_t n, uint64_t limit, char **ret, struct mirror *ret_cost,
                     struct hutch_error *err) {
         const char *lower = box->meta.lowers[n], *name = path_basename(lower);
-        struct mirror m = {.folder = stack_open_layer(box, n), .limit = limit};
+        struct mirror m = {.directory = stack_open_layer(box, n), .limit = limit};
         _cleanup_(closep) int from = sys_openat2(AT_FDCWD, lower, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
                                                  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-        int r = from < 0 ? -errno : m.folder < 0 ? m.folder : 0;
+        int r = from < 0 ? -errno : m.directory < 0 ? m.directory : 0;
 
         if (r >= 0)
                 r = mirror_make(&m, from, name);
@@ -73,11 +73,11 @@ int layer_make_copy(struct layer_box *box, size_t n, uint64_t limit, char **ret,
         if (r >= 0)
                 r = layer_copy_path(box, n, ret);
         r = r < 0 ? copy_error(err, r, lower, &m) : lay_changes(box, n, &m, name, err);
-        if (r < 0 && m.folder >= 0) {
-                (void) unlinkat(m.folder, MIRROR_NOTES, 0);
-                (void) tree_remove(m.folder, MIRROR_COPY);
+        if (r < 0 && m.directory >= 0) {
+                (void) unlinkat(m.directory, MIRROR_NOTES, 0);
+                (void) tree_remove(m.directory, MIRROR_COPY);
         }
-        closep(&m.folder);
+        closep(&m.directory);
         *ret_cost = m;
         return r;
 }
@@ -113,13 +113,13 @@ int layer_name_copies(const struct layer_box *box, char *text, size_t len) {
 }
 
 int layer_sync_copy(const struct layer_box *box, size_t n, struct hutch_error *err) {
-        struct mirror m = {.folder = stack_open_layer(box, n)};
+        struct mirror m = {.directory = stack_open_layer(box, n)};
         int r = 0;
 
         /* Two callers may look at one box that runs. */
-        if (m.folder >= 0 && exists(m.folder, MIRROR_NOTES) && flock(m.folder, LOCK_EX) == 0)
+        if (m.directory >= 0 && exists(m.directory, MIRROR_NOTES) && flock(m.directory, LOCK_EX) == 0)
                 r = mirror_compare(&m, path_basename(box->meta.lowers[n]));
-        closep(&m.folder);
+        closep(&m.directory);
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot read what box %s changed in its copy of %s: %s",
                                  box->meta.id, box->meta.lowers[n], errno_text(-r))
                      : 0;
@@ -127,10 +127,10 @@ int layer_sync_copy(const struct layer_box *box, size_t n, struct hutch_error *e
 
 void layer_drop_copies(const struct layer_box *box) {
         for (size_t n = 0; box->meta.lowers && box->meta.lowers[n]; n++) {
-                _cleanup_(closep) int folder = stack_open_layer(box, n);
+                _cleanup_(closep) int directory = stack_open_layer(box, n);
 
-                if (folder >= 0 && (unlinkat(folder, MIRROR_NOTES, 0) == 0 || errno == ENOENT))
-                        (void) tree_remove(folder, MIRROR_COPY);
+                if (directory >= 0 && (unlinkat(directory, MIRROR_NOTES, 0) == 0 || errno == ENOENT))
+                        (void) tree_remove(directory, MIRROR_COPY);
         }
 }
 

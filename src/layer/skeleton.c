@@ -1,8 +1,8 @@
 /* See skeleton.h.
  *
- * A folder that the caller cannot look into is made opaque: the box gets an empty one of its own in its place, and the
- * kernel is never asked for what is in the host's. The same is true for the few files of the package database that only
- * root may read (locks, passwords of debconf): they are there, and empty.
+ * A directory that the caller cannot look into is made opaque: the box gets an empty one of its own in its place, and
+ * the kernel is never asked for what is in the host's. The same is true for the few files of the package database that
+ * only root may read (locks, passwords of debconf): they are there, and empty.
  *
  * When packages came or went, an older skeleton that no box holds is followed up instead of making another one. */
 #include "skeleton.h"
@@ -59,13 +59,13 @@ static const struct {
         {"var/tmp", 01777},
 };
 
-/* Folders whose files package tools rename, link or write in place, which takes an owner: small ones, copied. */
+/* Directories whose files package tools rename, link or write in place, which takes an owner: small ones, copied. */
 static const char *const copied[] = {"var/cache/debconf", "var/lib/apt", "var/lib/dpkg",      "var/lib/dpkg/triggers",
                                      "var/lib/pam",       "var/lib/ucf", "var/lib/sgml-base", "var/lib/xml-core"};
 
-/* What lets the tools do without root's rights; each only where its folder is on the host. */
+/* What lets the tools do without root's rights; each only where its directory is on the host. */
 static const struct {
-        const char *folder, *name, *text;
+        const char *directory, *name, *text;
         mode_t mode;
 } own_files[] = {
         {"etc/apt/apt.conf.d", "zz-hutch",
@@ -76,7 +76,7 @@ static const struct {
          0644},
         {"etc/dpkg/dpkg.cfg.d", "zz-hutch",
          "# The layer is gone with the box: nothing has to reach the disk.\nforce-unsafe-io\n", 0644},
-        {"var/lib/apt/lists", "lock", "", 0640}, /* root's own, in a folder too large to copy */
+        {"var/lib/apt/lists", "lock", "", 0640}, /* root's own, in a directory too large to copy */
         {"etc", ".pwd.lock", "", 0600},          /* and the copies that useradd and friends write over */
         {"etc", "passwd-", "", 0600},
         {"etc", "group-", "", 0600},
@@ -97,11 +97,11 @@ struct maker {
 };
 
 static bool may_read(const struct maker *m, int dir, const char *name, const struct stat *st) {
-        bool folder = S_ISDIR(st->st_mode);
+        bool directory = S_ISDIR(st->st_mode);
 
         if (m->other)
-                return (st->st_mode & (folder ? 05 : 04)) == (folder ? 05 : 04);
-        return faccessat(dir, name, folder ? R_OK | X_OK : R_OK, AT_EACCESS) == 0;
+                return (st->st_mode & (directory ? 05 : 04)) == (directory ? 05 : 04);
+        return faccessat(dir, name, directory ? R_OK | X_OK : R_OK, AT_EACCESS) == 0;
 }
 
 static int make_opaque(int dir, const char *name) {
@@ -121,7 +121,7 @@ static int make_folder(int to, const char *name, mode_t mode) {
         return mode != 0755 && fchmodat(to, name, mode, 0) < 0 ? -errno : 0;
 }
 
-/* A folder that the caller cannot look into. */
+/* A directory that the caller cannot look into. */
 static int make_closed(int to, const char *name, mode_t mode) {
         int r = tree_remove(to, name);
 
@@ -130,7 +130,7 @@ static int make_closed(int to, const char *name, mode_t mode) {
         return r < 0 ? r : make_opaque(to, name);
 }
 
-/* The skeleton's folder of that name, as the host's is now: an fd, or -errno. */
+/* The skeleton's directory of that name, as the host's is now: an fd, or -errno. */
 static int open_folder(int to, const char *name, mode_t mode) {
         _cleanup_(closep) int fd = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         struct stat st;
@@ -152,7 +152,7 @@ static bool is_as_before(const struct stat *host, const struct stat *own) {
         return own->st_mtim.tv_sec == host->st_ctim.tv_sec && own->st_mtim.tv_nsec == host->st_ctim.tv_nsec;
 }
 
-/* Removes what the host has no folder of that name for. */
+/* Removes what the host has no directory of that name for. */
 static int drop_old(int from, int to) {
         _cleanup_(names_list_done) struct names_list list = {0};
         int r = tree_list(to, &list);
@@ -183,8 +183,8 @@ static int follow_folder(const struct maker *m, int from, int to, const char *na
         return here < 0 ? 0 : follow_folders(m, here, there, depth + 1);
 }
 
-/* Makes the folders below `to` those below `from`. A folder of the skeleton bears, as its mtime, the ctime that the
- * host's had: one that has it still holds the same names, and the host's is not read. What disappears meanwhile is
+/* Makes the directories below `to` those below `from`. A directory of the skeleton bears, as its mtime, the ctime that
+ * the host's had: one that has it still holds the same names, and the host's is not read. What disappears meanwhile is
  * passed over. */
 static int follow_folders(const struct maker *m, int from, int to, unsigned depth) {
         struct stat host, own;
@@ -223,7 +223,7 @@ static int write_file(int dir, const char *name, const char *text, size_t len, m
         return r < 0 ? r : fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-/* The files right in the host's folder /`path`, or empty ones in their place. */
+/* The files right in the host's directory /`path`, or empty ones in their place. */
 static int copy_files(const struct maker *m, const char *path) {
         _cleanup_(closep) int to = openat(m->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         char host[PATH_MAX];
@@ -273,7 +273,7 @@ static int make_own(const struct maker *m) {
 
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(own_files); i++) {
                 _cleanup_(closep) int dir =
-                        openat(m->root, own_files[i].folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        openat(m->root, own_files[i].directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
                 if (dir >= 0)
                         r = write_file(dir, own_files[i].name, own_files[i].text, strlen(own_files[i].text),
@@ -299,8 +299,8 @@ static int make(const struct maker *m, char *const *tops) {
 
 /* Removes every skeleton but `keep` that nobody holds, and what a maker or remover that was killed left, but `making`.
  * The caller has the lock of all makers, so no other is at work. */
-static void sweep(int folder, const char *keep, const char *making) {
-        DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+static void sweep(int directory, const char *keep, const char *making) {
+        DIR *dir = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         struct dirent *entry;
 
         while (dir && (entry = readdir(dir))) {
@@ -310,23 +310,23 @@ static void sweep(int folder, const char *keep, const char *making) {
                 char key[NAME_MAX + 1], old[NAME_MAX + 8];
 
                 if ((startswith(name, ".new-") && !streq(name, making)) || startswith(name, ".old-"))
-                        tree_remove(folder, name);
+                        tree_remove(directory, name);
                 if (name[0] == '.' || len < 6 || !streq(name + len - 5, ".lock") || strncmp(name, keep, len - 5) == 0)
                         continue;
-                lock = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+                lock = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
                 if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
                         continue;
                 snprintf(key, sizeof(key), "%.*s", (int) (len - 5), name);
                 snprintf(old, sizeof(old), ".old-%s", key);
-                if (renameat(folder, key, folder, old) == 0)
-                        tree_remove(folder, old);
-                unlinkat(folder, name, 0);
+                if (renameat(directory, key, directory, old) == 0)
+                        tree_remove(directory, old);
+                unlinkat(directory, name, 0);
         }
         if (dir)
                 closedir(dir);
 }
 
-/* Files of an older skeleton, which are made anew; folders go with the host's. */
+/* Files of an older skeleton, which are made anew; directories go with the host's. */
 static int drop_files(const struct maker *m, const char *path) {
         _cleanup_(closep) int dir = openat(m->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_(names_list_done) struct names_list list = {0};
@@ -348,14 +348,14 @@ static int drop_all_files(const struct maker *m) {
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(copied); i++)
                 r = drop_files(m, copied[i]);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(own_files); i++)
-                r = drop_files(m, own_files[i].folder);
+                r = drop_files(m, own_files[i].directory);
         return r;
 }
 
-/* An older skeleton that nobody holds becomes the new one, which is then followed up: most of the host's folders are as
- * they were. The caller has the lock of all makers. */
-static bool take_older(int folder, const char *key, const char *temporary) {
-        DIR *dir = fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+/* An older skeleton that nobody holds becomes the new one, which is then followed up: most of the host's directories
+ * are as they were. The caller has the lock of all makers. */
+static bool take_older(int directory, const char *key, const char *temporary) {
+        DIR *dir = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         bool taken = false;
         struct dirent *entry;
 
@@ -369,22 +369,22 @@ static bool take_older(int folder, const char *key, const char *temporary) {
                 snprintf(old, sizeof(old), "%.*s", (int) (len - 5), entry->d_name);
                 if (streq(old, key))
                         continue;
-                lock = openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+                lock = openat(directory, entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
                 if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
                         continue;
-                taken = renameat(folder, old, folder, temporary) == 0;
-                unlinkat(folder, entry->d_name, 0);
+                taken = renameat(directory, old, directory, temporary) == 0;
+                unlinkat(directory, entry->d_name, 0);
         }
         if (dir)
                 closedir(dir);
         return taken;
 }
 
-static int fill(int folder, const char *temporary, char *const *tops, bool other, bool older) {
+static int fill(int directory, const char *temporary, char *const *tops, bool other, bool older) {
         struct maker m = {.other = other};
         int r;
 
-        m.root = openat(folder, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        m.root = openat(directory, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = m.root < 0 ? -errno : older ? drop_all_files(&m) : 0;
         if (r >= 0)
                 r = make(&m, tops);
@@ -392,41 +392,41 @@ static int fill(int folder, const char *temporary, char *const *tops, bool other
         return r;
 }
 
-static int make_new(int folder, const char *key, char *const *tops, bool other) {
-        _cleanup_(closep) int all = openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+static int make_new(int directory, const char *key, char *const *tops, bool other) {
+        _cleanup_(closep) int all = openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         char temporary[NAME_MAX + 8];
         int r = -ENOENT;
 
         if (all < 0 || flock(all, LOCK_EX) < 0)
                 return -errno;
-        if (faccessat(folder, key, F_OK, 0) == 0) /* somebody else was faster */
+        if (faccessat(directory, key, F_OK, 0) == 0) /* somebody else was faster */
                 return 0;
         snprintf(temporary, sizeof(temporary), ".new-%s", key);
-        (void) tree_remove(folder, temporary);
-        if (take_older(folder, key, temporary))
-                r = fill(folder, temporary, tops, other, true);
-        sweep(folder, key, r < 0 ? "" : temporary);
+        (void) tree_remove(directory, temporary);
+        if (take_older(directory, key, temporary))
+                r = fill(directory, temporary, tops, other, true);
+        sweep(directory, key, r < 0 ? "" : temporary);
         if (r < 0) {
-                if (mkdirat(folder, temporary, 0700) < 0)
+                if (mkdirat(directory, temporary, 0700) < 0)
                         return -errno;
-                r = fill(folder, temporary, tops, other, false);
+                r = fill(directory, temporary, tops, other, false);
         }
-        if (r >= 0 && renameat(folder, temporary, folder, key) < 0)
+        if (r >= 0 && renameat(directory, temporary, directory, key) < 0)
                 r = -errno;
         if (r < 0)
-                tree_remove(folder, temporary);
+                tree_remove(directory, temporary);
         return r;
 }
 
 /* A lock that was taken may be one that a sweep has just unlinked. */
-static int take_lock(int folder, const char *key) {
+static int take_lock(int directory, const char *key) {
         char name[NAME_MAX + 8];
         struct stat st;
         int fd;
 
         snprintf(name, sizeof(name), "%s.lock", key);
         for (;;) {
-                fd = openat(folder, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+                fd = openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
                 if (fd < 0)
                         return -errno;
                 if (flock(fd, LOCK_SH) < 0 || fstat(fd, &st) < 0) {
@@ -455,7 +455,7 @@ static int make_folders(const char *path) {
 
 int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, struct hutch_error *err) {
         _cleanup_(freep) char *parent = NULL;
-        _cleanup_(closep) int folder = -1, hold = -1;
+        _cleanup_(closep) int directory = -1, hold = -1;
         const char *key = path_basename(path);
         int r;
 
@@ -463,17 +463,17 @@ int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, str
         if (r >= 0)
                 r = make_folders(path);
         if (r >= 0) {
-                folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = folder < 0 ? -errno : 0;
+                directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                r = directory < 0 ? -errno : 0;
         }
         if (r >= 0)
-                r = hold = take_lock(folder, key);
-        if (r >= 0 && faccessat(folder, key, F_OK, 0) < 0)
-                r = make_new(folder, key, tops, other);
+                r = hold = take_lock(directory, key);
+        if (r >= 0 && faccessat(directory, key, F_OK, 0) < 0)
+                r = make_new(directory, key, tops, other);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r,
-                                 "cannot make the system's folders writable (--cow /) with a layer in %s: %s%s", parent,
-                                 errno_text(-r), r == -ENOTSUP ? ": its file system has no attributes" : "");
+                                 "cannot make the system's directories writable (--cow /) with a layer in %s: %s%s",
+                                 parent, errno_text(-r), r == -ENOTSUP ? ": its file system has no attributes" : "");
         *ret = take_fd(&hold);
         return 0;
 }

@@ -39,7 +39,7 @@ static int open_folder(int dir, const char *name) {
         return fd < 0 ? -errno : fd;
 }
 
-/* `root` is the folder of boxes; there is no state without one. */
+/* `root` is the directory of boxes; there is no state without one. */
 static int open_state(const char *root) {
         _cleanup_(closep) int boxes = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -342,7 +342,7 @@ int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, stru
         return 0;
 }
 
-/* A box may have got more folders since. */
+/* A box may have got more directories since. */
 static bool begins_with(char *const *v, char *const *first) {
         for (; *first; v++, first++)
                 if (!*v || !streq(*v, *first))
@@ -352,7 +352,7 @@ static bool begins_with(char *const *v, char *const *first) {
 
 int snapshot_check(const struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
         if (!begins_with(box->meta.lowers, snapshot->meta.lowers))
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "snapshot %s is of other folders than box %s",
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "snapshot %s is of other directories than box %s",
                                  snapshot->meta.id, box->meta.id);
         return 0;
 }

@@ -1,10 +1,10 @@
 /* Snapshots: a chain of frozen layers that has a name of its own, and outlives the box.
  *
- *   snapshots/<id>/meta      name, workspace, folders, chain, time (JSON)
+ *   snapshots/<id>/meta      name, workspace, directories, chain, time (JSON)
  *   snapshots/<id>/shell     of a session: what its shell remembered, as shell text
  *
  * Making one freezes the box's layers, going back to one gives a box its chain and fresh layers, a fork gives the chain
- * to another box: none of them looks at what is in a layer. The folder is locked (flock), shared by who uses the
+ * to another box: none of them looks at what is in a layer. The directory is locked (flock), shared by who uses the
  * snapshot, alone by who removes it. */
 #pragma once
 
@@ -20,7 +20,7 @@ struct layer_snapshot {
 int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err);
 
 /* One that is swept when the last process is gone that has it open, unless it was finished before. Another process
- * adopts it by the descriptor of its folder, which is taken over. */
+ * adopts it by the descriptor of its directory, which is taken over. */
 int snapshot_prepare(const struct layer_box *box, struct layer_snapshot **ret, struct hutch_error *err);
 int snapshot_adopt(int fd, const char *id, struct layer_snapshot **ret, struct hutch_error *err);
 int snapshot_finish(struct layer_snapshot *snapshot, struct hutch_error *err);
@@ -32,7 +32,7 @@ int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, stru
 
 int snapshot_set_name(struct layer_snapshot *snapshot, const char *name, struct hutch_error *err);
 
-/* By id, or by name among those of the workspace (NULL: of all). `root` is the folder of all boxes. */
+/* By id, or by name among those of the workspace (NULL: of all). `root` is the directory of all boxes. */
 int snapshot_open(const char *root, const char *id, const char *workspace, struct layer_snapshot **ret,
                   struct hutch_error *err);
 
@@ -47,7 +47,7 @@ int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err);
 /* The same, but what it alone had is left to whoever empties the trash. */
 int snapshot_drop(struct layer_snapshot *snapshot);
 
-/* Whether the snapshot is of the box's folders. */
+/* Whether the snapshot is of the box's directories. */
 int snapshot_check(const struct layer_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
 
 /* The box gets the snapshot's files; what it wrote since is thrown away. */

@@ -32,7 +32,7 @@ static int add_upper(struct fds *f, int layer) {
         return 0;
 }
 
-/* The uppers of the n-th folder, the topmost first, with the box's own or without. */
+/* The uppers of the n-th directory, the topmost first, with the box's own or without. */
 static int open_uppers(const struct layer_box *box, size_t n, bool own, struct fds *ret) {
         size_t length = strv_length(box->meta.chain);
         int r = 0;
@@ -53,28 +53,29 @@ static int open_uppers(const struct layer_box *box, size_t n, bool own, struct f
         return r;
 }
 
-/* Merges into `<folder>/upper`, and takes the notes on the host's files along. */
-static int merge_into(const struct layer_box *box, size_t n, bool own, int folder, int notes, struct hutch_error *err) {
+/* Merges into `<directory>/upper`, and takes the notes on the host's files along. */
+static int merge_into(const struct layer_box *box, size_t n, bool own, int directory, int notes,
+                      struct hutch_error *err) {
         _cleanup_(fds_done) struct fds uppers = {0};
         int r = open_uppers(box, n, own, &uppers);
 
-        if (r >= 0 && notes >= 0 && linkat(notes, "base", folder, "base", 0) < 0 && errno != ENOENT)
+        if (r >= 0 && notes >= 0 && linkat(notes, "base", directory, "base", 0) < 0 && errno != ENOENT)
                 r = -errno;
         if (r < 0)
                 return stack_error(err, r, box, "open");
-        return tree_merge(uppers.fds, uppers.n, folder, "upper", err);
+        return tree_merge(uppers.fds, uppers.n, directory, "upper", err);
 }
 
 static int compact_one(struct layer_box *box, int target, size_t n, struct hutch_error *err) {
-        _cleanup_(closep) int top = stack_open_top(box, box->meta.chain, n), folder = -1;
+        _cleanup_(closep) int top = stack_open_top(box, box->meta.chain, n), directory = -1;
 
         if (top == -ENOENT)
                 return 0;
         if (top >= 0 && mkdirat(target, stack_number(n, "").text, 0700) == 0)
-                folder = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (folder < 0)
+                directory = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory < 0)
                 return stack_error(err, top < 0 ? top : -errno, box, "merge");
-        return merge_into(box, n, false, folder, top, err);
+        return merge_into(box, n, false, directory, top, err);
 }
 
 int stack_compact(struct layer_box *box, struct hutch_error *err) {
@@ -111,18 +112,18 @@ int stack_compact(struct layer_box *box, struct hutch_error *err) {
 
 static int squash_one(struct layer_box *box, size_t n, struct hutch_error *err) {
         struct stack_name name = stack_number(n, ".next");
-        _cleanup_(closep) int layer = stack_open_layer(box, n), folder = -1;
+        _cleanup_(closep) int layer = stack_open_layer(box, n), directory = -1;
         int r = layer < 0 ? layer : tree_remove(box->fd, name.text);
 
         if (r >= 0 && mkdirat(box->fd, name.text, 0700) < 0)
                 r = -errno;
         if (r >= 0) {
-                folder = openat(box->fd, name.text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                r = folder < 0 || mkdirat(folder, "work", 0700) < 0 ? -errno : 0;
+                directory = openat(box->fd, name.text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = directory < 0 || mkdirat(directory, "work", 0700) < 0 ? -errno : 0;
         }
         if (r < 0)
                 return stack_error(err, r, box, "merge");
-        return merge_into(box, n, true, folder, layer, err);
+        return merge_into(box, n, true, directory, layer, err);
 }
 
 int stack_squash(struct layer_box *box, struct hutch_error *err) {
@@ -160,14 +161,14 @@ int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *e
 
 static int copy_one(const struct layer_box *box, int target, size_t n, struct tree_copied *cost,
                     struct hutch_error *err) {
-        _cleanup_(closep) int layer = stack_open_layer(box, n), upper = -1, folder = -1;
+        _cleanup_(closep) int layer = stack_open_layer(box, n), upper = -1, directory = -1;
 
         upper = layer < 0 ? -1 : openat(layer, "upper", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (upper >= 0 && mkdirat(target, stack_number(n, "").text, 0700) == 0)
-                folder = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (folder < 0 || (linkat(layer, "base", folder, "base", 0) < 0 && errno != ENOENT))
+                directory = openat(target, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory < 0 || (linkat(layer, "base", directory, "base", 0) < 0 && errno != ENOENT))
                 return stack_error(err, layer < 0 ? layer : -errno, box, "copy");
-        return tree_copy(upper, folder, "upper", cost, err);
+        return tree_copy(upper, directory, "upper", cost, err);
 }
 
 int stack_copy(const struct layer_box *box, const char *id, struct tree_copied *cost, struct hutch_error *err) {

@@ -73,7 +73,7 @@ static int dress_as_host(int upper, const char *lower) {
 }
 
 int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *name) {
-        _cleanup_(closep) int folder = -1, upper = -1;
+        _cleanup_(closep) int directory = -1, upper = -1;
         int r;
 
         r = tree_remove(box->fd, name);
@@ -81,15 +81,15 @@ int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *nam
                 return r;
         if (mkdirat(box->fd, name, 0700) < 0)
                 return -errno;
-        folder = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (folder < 0 || mkdirat(folder, "upper", 0700) < 0 || mkdirat(folder, "work", 0700) < 0)
+        directory = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (directory < 0 || mkdirat(directory, "upper", 0700) < 0 || mkdirat(directory, "work", 0700) < 0)
                 return -errno;
-        upper = openat(folder, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        upper = openat(directory, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (upper < 0)
                 return -errno;
         r = model >= 0 ? dress(upper, model) : dress_as_host(upper, box->meta.lowers[n]);
         /* The record is replaced whole when it changes, never written in: it can be shared. */
-        if (r >= 0 && model >= 0 && linkat(model, "base", folder, "base", 0) < 0 && errno != ENOENT)
+        if (r >= 0 && model >= 0 && linkat(model, "base", directory, "base", 0) < 0 && errno != ENOENT)
                 r = -errno;
         return r;
 }

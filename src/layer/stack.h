@@ -12,11 +12,11 @@
 /* Finishes or forgets a change that somebody was killed in. The lock is held. */
 int stack_recover(struct layer_box *box);
 
-/* A fresh layer `name` in the box's folder. Its top looks like that of `model` (a layer's folder; -1: like the host's
- * folder), whose notes on the host's files it takes over. */
+/* A fresh layer `name` in the box's directory. Its top looks like that of `model` (a layer's directory; -1: like the
+ * host's directory), whose notes on the host's files it takes over. */
 int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *name);
 
-/* The topmost frozen layer of the chain that has an n-th folder: an fd, or -ENOENT. */
+/* The topmost frozen layer of the chain that has an n-th directory: an fd, or -ENOENT. */
 int stack_open_top(const struct layer_box *box, char *const *chain, size_t n);
 
 /* Freezes what the box wrote since the last time, if it wrote anything; its own layers are empty then. */
@@ -42,13 +42,13 @@ int stack_squash(struct layer_box *box, struct hutch_error *err);
 struct tree_copied;
 int stack_copy(const struct layer_box *box, const char *id, struct tree_copied *cost, struct hutch_error *err);
 
-/* The n-th layer with all below it, merged into the folder `view` of it: to be looked at, and removed afterwards. */
+/* The n-th layer with all below it, merged into the directory `view` of it: to be looked at, and removed afterwards. */
 int stack_make_view(const struct layer_box *box, size_t n, struct hutch_error *err);
 
-/* The folders of the frozen layers of the n-th, the topmost first. */
+/* The directories of the frozen layers of the n-th, the topmost first. */
 int stack_list_below(const struct layer_box *box, size_t n, char ***ret);
 
-/* Whether the n-th layer or a frozen one below it has anything at a path of its folder; "": anything at all. */
+/* Whether the n-th layer or a frozen one below it has anything at a path of its directory; "": anything at all. */
 int stack_has(const struct layer_box *box, size_t n, const char *path, bool *ret);
 
 /* Between its parts. */

@@ -80,7 +80,7 @@ int layer_root(char *const *env, char **ret, struct hutch_error *err) {
         return 0;
 }
 
-/* mkdir -p, each folder for its owner alone where it is made. */
+/* mkdir -p, each directory for its owner alone where it is made. */
 int layer_make_folders(const char *path) {
         _cleanup_(freep) char *copy = strdup(path);
 
@@ -105,7 +105,7 @@ static int take_lock(struct layer_box *box, int create) {
         return flock(box->lock, LOCK_EX | LOCK_NB) < 0 ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
 }
 
-/* Its folder by the path that has no links in it: only such are attached later. */
+/* Its directory by the path that has no links in it: only such are attached later. */
 static int open_box(struct layer_box *box) {
         char real[PATH_MAX];
 
@@ -160,7 +160,7 @@ static int fill(struct layer_box *box) {
         return r;
 }
 
-/* ext4 gives folders beside each other inodes beside each other, and who makes one passes over all those there that
+/* ext4 gives directories beside each other inodes beside each other, and who makes one passes over all those there that
  * were freed within the last minutes. With this flag each box has another neighbourhood. Other file systems do without.
  */
 static void spread_boxes(const char *root) {
@@ -214,8 +214,8 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         return 0;
 }
 
-/* Overlays note in attributes what was removed. Without them one is mounted all the same, and the first folder that is
- * removed in it is an error. An overlay as such is refused. */
+/* Overlays note in attributes what was removed. Without them one is mounted all the same, and the first directory that
+ * is removed in it is an error. An overlay as such is refused. */
 int layer_can_hold(const struct layer_box *box) {
         struct statfs fs;
 

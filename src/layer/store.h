@@ -1,28 +1,28 @@
 /* Where the layers of boxes live: $XDG_STATE_HOME/hutch/boxes/<id>, readable by their owner alone.
  *
- *   <id>/meta        what the box is: workspace, command, time, one lower folder a layer, frozen layers (JSON)
+ *   <id>/meta        what the box is: workspace, command, time, one lower directory a layer, frozen layers (JSON)
  *   <id>/lock        held by whoever runs or reviews the box
- *   <id>/<n>/upper   what the box wrote over the n-th copy-on-write folder
+ *   <id>/<n>/upper   what the box wrote over the n-th copy-on-write directory
  *   <id>/<n>/work    overlayfs' own
  *   <id>/<n>/base    what the host's files were when the run ended (src/review)
  *
- * A box without changes leaves nothing: its folder is removed with its end. Frozen layers are described in frozen.h,
+ * A box without changes leaves nothing: its directory is removed with its end. Frozen layers are described in frozen.h,
  * what is done with them in stack.h, snapshots in snapshot.h. */
 #pragma once
 
 #include "meta.h"
 
 struct layer_box {
-        char *path; /* of its folder */
+        char *path; /* of its directory */
         int fd, lock;
-        int state; /* the folder of all of hutch's state: boxes, layers, snapshots, trash */
+        int state; /* the directory of all of hutch's state: boxes, layers, snapshots, trash */
         struct layer_meta meta;
 };
 
-/* The folder of all boxes of this caller. */
+/* The directory of all boxes of this caller. */
 int layer_root(char *const *env, char **ret, struct hutch_error *err);
 
-/* A folder for the owner alone, with its parents. */
+/* A directory for the owner alone, with its parents. */
 int layer_make_folders(const char *path);
 
 /* Makes a box with fresh layers, over the frozen ones that the meta may list, and holds its lock. */
@@ -33,7 +33,7 @@ int layer_renew(struct layer_box *box, struct hutch_error *err);
 /* The same for the n layers of a box that somebody else of this user holds for us. */
 int layer_renew_held(const char *path, size_t n);
 
-/* One more copy-on-write folder. */
+/* One more copy-on-write directory. */
 /* Whether the file system that the box lies on can hold layers at all, as far as that can be seen without mounting: 0,
  * or -errno that says why not. */
 int layer_can_hold(const struct layer_box *box);

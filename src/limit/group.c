@@ -1,4 +1,4 @@
-/* See group.h. Version 2 has one folder for all controllers, version 1 one for each. */
+/* See group.h. Version 2 has one directory for all controllers, version 1 one for each. */
 #include "group.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@ enum { MEMORY, CPU, PIDS, N_FOLDERS };
 
 struct group {
         enum cgroup_kind kind;
-        struct group_folder folders[N_FOLDERS]; /* v2: the first alone */
-        struct group_folder accounting;         /* v1: cpuacct, where it is a hierarchy of its own */
+        struct group_folder directories[N_FOLDERS]; /* v2: the first alone */
+        struct group_folder accounting;             /* v1: cpuacct, where it is a hierarchy of its own */
 };
 
 #define PERIOD_US 100000
@@ -22,7 +22,7 @@ static int limit_error(struct hutch_error *err, int r, const char *limit) {
 
 static int set_up_v2(struct group *g, const struct plan *plan, const struct cgroup_facts *facts,
                      struct hutch_error *err) {
-        struct group_folder *f = &g->folders[0];
+        struct group_folder *f = &g->directories[0];
         char parent[3072];
         int r;
 
@@ -69,11 +69,11 @@ static int set_up_v1(struct group *g, const struct plan *plan, const struct cgro
         int r = 0;
 
         if (facts->memory)
-                r = make_v1(&g->folders[MEMORY], "memory", err);
+                r = make_v1(&g->directories[MEMORY], "memory", err);
         if (r >= 0 && facts->cpu && plan->cpu_percent)
-                r = make_v1(&g->folders[CPU], "cpu", err);
+                r = make_v1(&g->directories[CPU], "cpu", err);
         if (r >= 0 && facts->pids && plan->pids)
-                r = make_v1(&g->folders[PIDS], "pids", err);
+                r = make_v1(&g->directories[PIDS], "pids", err);
         if (r < 0)
                 return r;
         if (make_v1(&g->accounting, "cpuacct", NULL) < 0)
@@ -82,22 +82,22 @@ static int set_up_v1(struct group *g, const struct plan *plan, const struct cgro
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
                                  "limits: no cpuacct controller to count processor time by");
         if (bytes && facts->memory) {
-                r = group_write(&g->folders[MEMORY], "memory.limit_in_bytes", "%llu", bytes);
+                r = group_write(&g->directories[MEMORY], "memory.limit_in_bytes", "%llu", bytes);
                 if (r < 0)
                         return limit_error(err, r, "memory");
-                group_write(&g->folders[MEMORY], "memory.memsw.limit_in_bytes", "%llu",
+                group_write(&g->directories[MEMORY], "memory.memsw.limit_in_bytes", "%llu",
                             bytes); /* missing without swap */
         }
-        if (g->folders[CPU].fd >= 0) {
-                r = group_write(&g->folders[CPU], "cpu.cfs_period_us", "%d", PERIOD_US);
+        if (g->directories[CPU].fd >= 0) {
+                r = group_write(&g->directories[CPU], "cpu.cfs_period_us", "%d", PERIOD_US);
                 if (r >= 0)
-                        r = group_write(&g->folders[CPU], "cpu.cfs_quota_us", "%llu",
+                        r = group_write(&g->directories[CPU], "cpu.cfs_quota_us", "%llu",
                                         (unsigned long long) plan->cpu_percent * PERIOD_US / 100);
                 if (r < 0)
                         return limit_error(err, r, "cpu");
         }
-        if (g->folders[PIDS].fd >= 0) {
-                r = group_write(&g->folders[PIDS], "pids.max", "%llu", (unsigned long long) plan->pids + 1);
+        if (g->directories[PIDS].fd >= 0) {
+                r = group_write(&g->directories[PIDS], "pids.max", "%llu", (unsigned long long) plan->pids + 1);
                 if (r < 0)
                         return limit_error(err, r, "pids");
         }
@@ -113,7 +113,7 @@ int group_new(const struct plan *plan, struct group **ret, struct hutch_error *e
                 return error_oom(err);
         g->kind = facts.kind;
         for (int i = 0; i < N_FOLDERS; i++)
-                g->folders[i].fd = -1;
+                g->directories[i].fd = -1;
         g->accounting.fd = -1;
         r = g->kind == CGROUP_V2 ? set_up_v2(g, plan, &facts, err) : set_up_v1(g, plan, &facts, err);
         if (r < 0) {
@@ -126,7 +126,7 @@ int group_new(const struct plan *plan, struct group **ret, struct hutch_error *e
 }
 
 int group_fd(const struct group *g) {
-        return g && g->kind == CGROUP_V2 ? g->folders[0].fd : -1;
+        return g && g->kind == CGROUP_V2 ? g->directories[0].fd : -1;
 }
 
 int group_add(struct group *g, pid_t pid, struct hutch_error *err) {
@@ -135,8 +135,8 @@ int group_add(struct group *g, pid_t pid, struct hutch_error *err) {
         if (!g || g->kind == CGROUP_V2)
                 return 0;
         for (int i = 0; r >= 0 && i < N_FOLDERS; i++)
-                if (g->folders[i].fd >= 0)
-                        r = group_write(&g->folders[i], "cgroup.procs", "%d", pid);
+                if (g->directories[i].fd >= 0)
+                        r = group_write(&g->directories[i], "cgroup.procs", "%d", pid);
         if (r >= 0 && g->accounting.fd >= 0)
                 r = group_write(&g->accounting, "cgroup.procs", "%d", pid);
         if (r < 0)
@@ -150,11 +150,11 @@ enum hutch_kill_reason group_check(struct group *g) {
 
         if (!g)
                 return HUTCH_NOT_KILLED;
-        if (group_read(&g->folders[MEMORY], g->kind == CGROUP_V2 ? "memory.events" : "memory.oom_control", "oom_kill",
-                       &n) &&
+        if (group_read(&g->directories[MEMORY], g->kind == CGROUP_V2 ? "memory.events" : "memory.oom_control",
+                       "oom_kill", &n) &&
             n > 0)
                 return HUTCH_KILLED_MEMORY;
-        if (group_read(&g->folders[g->kind == CGROUP_V2 ? 0 : PIDS], "pids.events", "max", &n) && n > 0)
+        if (group_read(&g->directories[g->kind == CGROUP_V2 ? 0 : PIDS], "pids.events", "max", &n) && n > 0)
                 return HUTCH_KILLED_PIDS;
         return HUTCH_NOT_KILLED;
 }
@@ -165,15 +165,15 @@ void group_usage(struct group *g, double *ret_cpu_ms, uint64_t *ret_peak_memory)
         if (!g)
                 return;
         if (g->kind == CGROUP_V2) {
-                if (group_read(&g->folders[0], "cpu.stat", "usage_usec", &n))
+                if (group_read(&g->directories[0], "cpu.stat", "usage_usec", &n))
                         *ret_cpu_ms = (double) n / 1000;
-                if (group_read(&g->folders[0], "memory.peak", NULL, &n))
+                if (group_read(&g->directories[0], "memory.peak", NULL, &n))
                         *ret_peak_memory = n;
                 return;
         }
         if (group_read(&g->accounting, "cpuacct.usage", NULL, &n))
                 *ret_cpu_ms = (double) n / 1000000;
-        if (group_read(&g->folders[MEMORY], "memory.max_usage_in_bytes", NULL, &n))
+        if (group_read(&g->directories[MEMORY], "memory.max_usage_in_bytes", NULL, &n))
                 *ret_peak_memory = n;
 }
 
@@ -191,15 +191,15 @@ static uint64_t read_pressure(const struct group_folder *f, const char *file) {
 void group_waits(struct group *g, uint64_t *ret_memory_ms, uint64_t *ret_cpu_ms) {
         if (!g || g->kind != CGROUP_V2)
                 return;
-        *ret_memory_ms = read_pressure(&g->folders[0], "memory.pressure");
-        *ret_cpu_ms = read_pressure(&g->folders[0], "cpu.pressure");
+        *ret_memory_ms = read_pressure(&g->directories[0], "memory.pressure");
+        *ret_cpu_ms = read_pressure(&g->directories[0], "cpu.pressure");
 }
 
 void group_free(struct group *g) {
         if (!g)
                 return;
         for (int i = 0; i < N_FOLDERS; i++)
-                group_folder_remove(&g->folders[i]);
+                group_folder_remove(&g->directories[i]);
         group_folder_remove(&g->accounting);
         free(g);
 }

@@ -24,7 +24,7 @@ void group_waits(struct group *group, uint64_t *ret_memory_ms, uint64_t *ret_cpu
 
 void group_free(struct group *group);
 
-/* Its parts: a folder with files to write numbers into, whichever version. */
+/* Its parts: a directory with files to write numbers into, whichever version. */
 struct group_folder {
         int fd;
         char parent[3072], name[96];

@@ -3,8 +3,8 @@
  * The layers share a file system with the host, and only root can set a quota there. So they are counted, from the
  * outside, again and again. A process of its own does it: a box can make a tree that takes seconds to walk, and the
  * warden has streams, deadlines and other boxes to look after. It has a user namespace of its own, where it may look
- * into folders that the box has closed to their owner (and overlayfs closes its own). It holds nothing but the folder
- * and a socket, writes nothing, and follows no link.
+ * into directories that the box has closed to their owner (and overlayfs closes its own). It holds nothing but the
+ * directory and a socket, writes nothing, and follows no link.
  *
  * What this cannot see is a file that is open and has no name any more: the wall is a tmpfs, this is a watch. */
 #include "meter.h"
@@ -57,10 +57,10 @@ static bool is_gone(int errnum) {
 
 /* The box changes the tree meanwhile. What is gone by now is not counted; what cannot be followed is an error, since a
  * place that is not counted would be one to hide in. */
-static int count(int folder, DIR **stack, uint64_t *ret) {
+static int count(int directory, DIR **stack, uint64_t *ret) {
         uint64_t bytes = 0;
         size_t depth = 0;
-        int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+        int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 
         stack[0] = fd < 0 ? NULL : fdopendir(fd);
         if (!stack[0])
@@ -140,7 +140,7 @@ static void close_others(int first) {
                 close(fd);
 }
 
-static void _noreturn_ work(int folder, int sock, pid_t maker, bool privileged) {
+static void _noreturn_ work(int directory, int sock, pid_t maker, bool privileged) {
         DIR **stack = calloc(MOST_DEPTH, sizeof(DIR *));
         struct rlimit files;
         int r = stack ? 0 : -ENOMEM;
@@ -150,12 +150,12 @@ static void _noreturn_ work(int folder, int sock, pid_t maker, bool privileged) 
         if (getppid() != maker)
                 _exit(0);
         prctl(PR_SET_NAME, "hutch-meter");
-        folder = fcntl(folder, F_DUPFD, 3);
+        directory = fcntl(directory, F_DUPFD, 3);
         sock = fcntl(sock, F_DUPFD, 3);
-        if (folder < 0 || sock < 0 || dup2(folder, 0) < 0 || dup2(sock, 1) < 0)
+        if (directory < 0 || sock < 0 || dup2(directory, 0) < 0 || dup2(sock, 1) < 0)
                 _exit(1);
         close_others(2);
-        folder = 0;
+        directory = 0;
         sock = 1;
         if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* one a level */
                 files.rlim_cur = files.rlim_max;
@@ -169,7 +169,7 @@ static void _noreturn_ work(int folder, int sock, pid_t maker, bool privileged) 
                 uint64_t began = now_ms(), took;
 
                 if (r >= 0) {
-                        r = count(folder, stack, &report.bytes);
+                        r = count(directory, stack, &report.bytes);
                         report.error = r;
                 }
                 if (send(sock, &report, sizeof(report), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
@@ -184,8 +184,8 @@ static void _noreturn_ work(int folder, int sock, pid_t maker, bool privileged) 
 
 /* ---- and its maker ---- */
 
-int meter_new(const char *folder, bool privileged, struct meter **ret, struct hutch_error *err) {
-        _cleanup_(closep) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), theirs = -1;
+int meter_new(const char *directory, bool privileged, struct meter **ret, struct hutch_error *err) {
+        _cleanup_(closep) int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), theirs = -1;
         struct meter *m = calloc(1, sizeof(*m));
         pid_t maker = getpid();
         int ends[2] = {-1, -1}, r;

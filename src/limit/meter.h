@@ -7,9 +7,9 @@
 
 struct meter;
 
-/* A process that counts what is in the folder, until meter_free() or the end of its maker. Privileged: it may look into
- * every folder as it is. */
-int meter_new(const char *folder, bool privileged, struct meter **ret, struct hutch_error *err);
+/* A process that counts what is in the directory, until meter_free() or the end of its maker. Privileged: it may look
+ * into every directory as it is. */
+int meter_new(const char *directory, bool privileged, struct meter **ret, struct hutch_error *err);
 
 /* Becomes readable when there is something to meter_read(): 0 and the newest count, -EAGAIN, or why there is none. */
 int meter_fd(const struct meter *meter);

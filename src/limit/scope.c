@@ -86,10 +86,10 @@ static int wait_for_scope(char *ret, size_t room, struct hutch_error *err) {
                          "limits: systemd made a scope but did not move hutch into it");
 }
 
-static int write_text(const char *folder, const char *file, const char *text) {
+static int write_text(const char *directory, const char *file, const char *text) {
         char path[4200];
 
-        snprintf(path, sizeof(path), "%s/%s", folder, file);
+        snprintf(path, sizeof(path), "%s/%s", directory, file);
         return group_write_text(AT_FDCWD, path, text);
 }
 

@@ -17,7 +17,7 @@ static int check_own_folders(const struct survey *survey, const char *real, cons
         for (char **own = survey->own_folders; own && *own; own++)
                 if (path_is_beneath(real, *own) || path_is_beneath(*own, real))
                         return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                         "%s %s: refused, because it would give the box hutch's own folder %s", what,
+                                         "%s %s: refused, because it would give the box hutch's own directory %s", what,
                                          real, *own);
         return 0;
 }
@@ -32,10 +32,11 @@ static int check_parts(const struct plan_input *in, const struct path_fact *fact
                        struct hutch_error *err) {
         if (!plan_has_too_many_parts(in, fact))
                 return 0;
-        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, E2BIG,
-                         "%s %s cannot be copy-on-write: other file systems are mounted inside of it, and the folders "
-                         "beside them are too many to have a layer each (%zu)",
-                         what, fact->real, fact->n_mounts);
+        return error_set(
+                err, HUTCH_E_GUARANTEE_UNAVAILABLE, E2BIG,
+                "%s %s cannot be copy-on-write: other file systems are mounted inside of it, and the directories "
+                "beside them are too many to have a layer each (%zu)",
+                what, fact->real, fact->n_mounts);
 }
 
 /* Sockets of tmux, X11, agents and services are in these: who can write there can have commands run on the host. */
@@ -62,17 +63,17 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
         if (r < 0)
                 return r;
         if (ws->type != S_IFDIR)
-                return error_set(err, HUTCH_E_PATH_MISSING, ENOTDIR, "workspace %s: not a folder", path);
+                return error_set(err, HUTCH_E_PATH_MISSING, ENOTDIR, "workspace %s: not a directory", path);
         if (!in->traits)
                 return 0;
         if (streq(ws->real, "/"))
                 return error_set(
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "workspace /: refused, the whole host cannot be a workspace: name a folder with -d DIR");
+                        "workspace /: refused, the whole host cannot be a workspace: name a directory with -d DIR");
         if (is_home(in->survey, ws->real))
                 return error_set(
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "workspace %s: refused, it is your home with everything in it: name a folder with -d DIR, "
+                        "workspace %s: refused, it is your home with everything in it: name a directory with -d DIR, "
                         "or say --workspace none",
                         ws->real);
         r = check_shared(ws->real, "workspace", err);
@@ -81,7 +82,7 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
         if (path_is_beneath(ws->real, "/proc") || path_is_beneath(ws->real, "/sys") ||
             path_is_beneath(ws->real, "/dev"))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                 "workspace %s: refused, it is the kernel's, not a folder of files", ws->real);
+                                 "workspace %s: refused, it is the kernel's, not a directory of files", ws->real);
         r = policy_workspace(in->policy) == HUTCH_WORKSPACE_COW ? check_parts(in, ws, "workspace", err) : 0;
         return r < 0 ? r : check_own_folders(in->survey, ws->real, "workspace", err);
 }
@@ -95,7 +96,7 @@ static int check_kind(const struct path_rule *rule, const struct path_fact *fact
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "%s %s: a device: attach it with --dev",
                                  rule->origin, rule->path);
         if (rule->access == HUTCH_COW && fact->type != S_IFDIR)
-                return error_set(err, HUTCH_E_POLICY_INVALID, ENOTDIR, "%s %s: only a folder can be copy-on-write",
+                return error_set(err, HUTCH_E_POLICY_INVALID, ENOTDIR, "%s %s: only a directory can be copy-on-write",
                                  rule->origin, rule->path);
         if (rule->access == HUTCH_SOCKET && fact->type != S_IFSOCK)
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "%s %s: not a socket", rule->origin, rule->path);
@@ -188,8 +189,8 @@ static int check_path(const struct plan_input *in, size_t index, struct hutch_er
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM, "%s %s: the box has a /proc of its own",
                                  rule->origin, where);
         if (streq(where, "/"))
-                return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM, "%s /: refused: name the folders that are needed",
-                                 rule->origin);
+                return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
+                                 "%s /: refused: name the directories that are needed", rule->origin);
         if (fact->pattern)
                 return check_gap(in, index, err);
         if (rule->access == HUTCH_TMPFS || (rule->access == HUTCH_HIDE && !fact->real))
@@ -214,7 +215,7 @@ static int check_path(const struct plan_input *in, size_t index, struct hutch_er
         if (is_home(in->survey, fact->real))
                 return error_set(
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "%s %s: refused, it is your home with everything in it: name the folders that are needed",
+                        "%s %s: refused, it is your home with everything in it: name the directories that are needed",
                         rule->origin, rule->path);
         r = check_shared(fact->real, rule->origin, err);
         if (r < 0)

@@ -1,9 +1,10 @@
-/* Copy-on-write folders as steps: one overlay for each, and one more for each file system that is mounted inside.
+/* Copy-on-write directories as steps: one overlay for each, and one more for each file system that is mounted inside.
  *
- * Root can have a copy of a folder without what is mounted in it, and nobody else can (survey/mounts.c). For everybody
- * else such a folder is split: each folder in it that has no mounts inside is an overlay as it is; the folders on the
- * way to a mount are ones of which only the files are their own (init/standin.c). What this costs is told: folders that
- * are layers by themselves cannot be renamed or removed, and nothing is renamed from one to another. */
+ * Root can have a copy of a directory without what is mounted in it, and nobody else can (survey/mounts.c). For
+ * everybody else such a directory is split: each directory in it that has no mounts inside is an overlay as it is; the
+ * directories on the way to a mount are ones of which only the files are their own (init/standin.c). What this costs is
+ * told: directories that are layers by themselves cannot be renamed or removed, and nothing is renamed from one to
+ * another. */
 #include "plan.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static int add_file(struct plan *plan, const struct mount_fact *part, struct ste
         return r < 0 ? r : plan_add_step(plan, s);
 }
 
-/* Where some of the parts are folders that could be renamed otherwise. */
+/* Where some of the parts are directories that could be renamed otherwise. */
 static int tell_split(struct plan *plan, const struct path_fact *fact) {
         return !is_split(plan, fact) ? 0
                                      : events_note(&plan->events, NOTICE_COW_SPLIT, fact->real, NULL,
@@ -69,13 +70,13 @@ struct kind {
 };
 
 static int add_layer(struct plan *plan, const struct kind *kind, struct step s) {
-        _cleanup_(freep) char *folder = NULL;
+        _cleanup_(freep) char *directory = NULL;
         char *below[] = {NULL, NULL};
 
         if (kind->skeleton) {
-                if (asprintf(&folder, "%s%s", kind->skeleton, s.source) < 0)
+                if (asprintf(&directory, "%s%s", kind->skeleton, s.source) < 0)
                         return -ENOMEM;
-                below[0] = folder;
+                below[0] = directory;
                 s.below = below;
         }
         s.kind = STEP_COW;
@@ -104,7 +105,7 @@ static int add_parts(struct plan *plan, const struct kind *kind, const struct pa
                 if (asprintf(&place, "%s%s", dest, path_tail(part->path, fact->real)) < 0)
                         return -ENOMEM;
                 s.dest = place;
-                if (!part->folder) {
+                if (!part->directory) {
                         r = add_file(plan, part, s);
                         continue;
                 }

@@ -94,8 +94,8 @@ int plan_encode(const struct plan *p, struct buf *b) {
 }
 
 static bool below_is_whole(const struct step *s) {
-        for (char **folder = s->below; folder && *folder; folder++)
-                if (s->kind != STEP_COW || s->text || (*folder)[0] != '/')
+        for (char **directory = s->below; directory && *directory; directory++)
+                if (s->kind != STEP_COW || s->text || (*directory)[0] != '/')
                         return false;
         return s->below;
 }

@@ -66,7 +66,7 @@ static int pass(struct plan *plan, const struct survey *survey, const char *name
         return r > 0 && value ? set(plan, name, value, origin) : r < 0 ? r : 0;
 }
 
-/* Whether the box shows the host's folder `path` under its own name, as the last step that covers it says. */
+/* Whether the box shows the host's directory `path` under its own name, as the last step that covers it says. */
 static bool shown_as_is(const struct plan *plan, const char *path) {
         bool shown = !plan->traits;
 
@@ -117,7 +117,7 @@ static bool has_toolchain(const struct survey *survey, const char *dir) {
         return false;
 }
 
-/* PATH of the box: hutch's tools, what the box installs for itself, the caller's folders that exist in the box, in
+/* PATH of the box: hutch's tools, what the box installs for itself, the caller's directories that exist in the box, in
  * their order, then the standard ones. */
 static int make_path(struct plan *plan, const struct survey *survey) {
         const char *host_path = strv_find_assignment(survey->env, "PATH");

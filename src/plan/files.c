@@ -83,8 +83,8 @@ static bool home_is_usable(const struct survey *survey, const char *home) {
         return true;
 }
 
-/* A folder of the box's own. A session's is a layer over an empty folder of hutch's state, so that it is a part of
- * snapshots and outlives the box's processes. */
+/* A directory of the box's own. A session's is a layer over an empty directory of hutch's state, so that it is a part
+ * of snapshots and outlives the box's processes. */
 static int add_own(struct plan *plan, const struct plan_input *in, const char *dest, const char *name, mode_t mode,
                    const char *origin) {
         _cleanup_(freep) char *empty = NULL;
@@ -285,8 +285,8 @@ static bool lies_in_attachment(const struct plan *plan, const char *path) {
         return attached;
 }
 
-/* A rule inside something writable would be undone by renaming a folder above it and building another in its place: so
- * every folder between the attachment and the place is pinned. */
+/* A rule inside something writable would be undone by renaming a directory above it and building another in its place:
+ * so every directory between the attachment and the place is pinned. */
 static int pin_parents(struct plan *plan, const char *place) {
         const char *top = NULL;
         size_t n = plan->n_steps;

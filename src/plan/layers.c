@@ -10,7 +10,7 @@
 #include "../base/strv.h"
 
 /* Puts a frozen layer right above the source of each step of that layer, beneath those that were put there before. */
-static int add_below(struct plan *plan, unsigned layer, const char *folder) {
+static int add_below(struct plan *plan, unsigned layer, const char *directory) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
@@ -19,8 +19,8 @@ static int add_below(struct plan *plan, unsigned layer, const char *folder) {
 
                 if (s->kind != STEP_COW || s->layer != layer || s->text)
                         continue;
-                r = strv_push(&s->below, folder);
-                /* The skeleton of a system folder stays next to what it stands for. */
+                r = strv_push(&s->below, directory);
+                /* The skeleton of a system directory stays next to what it stands for. */
                 if (r >= 0 && s->flags & STEP_SYSTEM && n > 0) {
                         char *skeleton = s->below[n - 1];
 

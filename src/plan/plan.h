@@ -21,7 +21,7 @@ enum step_kind {
         STEP_DEVPTS,  /* the box's own pseudo terminals */
         STEP_HIDE,    /* an empty, read-only something over dest */
         STEP_SEAL,    /* dest, already there, becomes read-only */
-        STEP_PIN,     /* the folder dest is bound onto itself, so that nobody can rename it away */
+        STEP_PIN,     /* the directory dest is bound onto itself, so that nobody can rename it away */
         STEP_LAST = STEP_PIN,
 };
 
@@ -30,13 +30,15 @@ enum {
         STEP_DEVICES = 1 << 1, /* device nodes work */
         STEP_NOEXEC = 1 << 2,
         STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
-        STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write folder */
+        STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write directory */
         STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
-        STEP_SPLIT = 1 << 9,  /* STEP_COW: others are mounted inside of it: of its own only the files, the folders in it
-                               * are steps of their own */
-        STEP_SYSTEM = 1 << 6, /* STEP_COW: a folder of the system's; its layer is dropped with the box, not reviewed */
-        STEP_OWN = 1 << 8,    /* STEP_COW: a folder of the box's own, over an empty one of hutch's state */
-        STEP_SEED = 1 << 7, /* STEP_FILE: the box's own file in a layer or a folder of its own, to change as it likes */
+        STEP_SPLIT = 1 << 9, /* STEP_COW: others are mounted inside of it: of its own only the files, the directories in
+                              * it are steps of their own */
+        STEP_SYSTEM =
+                1 << 6,    /* STEP_COW: a directory of the system's; its layer is dropped with the box, not reviewed */
+        STEP_OWN = 1 << 8, /* STEP_COW: a directory of the box's own, over an empty one of hutch's state */
+        STEP_SEED =
+                1 << 7, /* STEP_FILE: the box's own file in a layer or a directory of its own, to change as it likes */
 };
 
 struct step {
@@ -83,7 +85,7 @@ struct plan {
         unsigned traits; /* enum trait: what the box has of its own; 0: no walls at all (none) */
         bool nested;
         bool net_open;       /* the host's network */
-        bool open_root;      /* the box may make things in its root folder too */
+        bool open_root;      /* the box may make things in its root directory too */
         bool map_by_parent;  /* the warden, as root, maps the ids */
         uid_t uid, host_uid; /* inside, outside */
         gid_t gid, host_gid;
@@ -92,7 +94,7 @@ struct plan {
         size_t n_steps;
         char **argv, **env, *cwd;
         char **env_origins;              /* who set each of env */
-        char **search;                   /* folders in which the command is looked for */
+        char **search;                   /* directories in which the command is looked for */
         uint64_t timeout_ms, output_cap; /* 0: none */
         bool truncate;
         uint64_t memory, cpu_percent, cpu_time_ms, pids, disk; /* 0: none */
@@ -107,13 +109,13 @@ struct plan {
         /* Which programs may be executed (src/policy/commands.h); enforced by init/commands.c. */
         bool commands;                          /* not every one */
         char **commands_allow, **commands_deny; /* NULL allow: all that are not denied */
-        char **commands_named;                  /* paths that are allowed beside the list: of what hutch itself starts */
-        char **env_block;                       /* of a session: variables that its snapshots leave out */
+        char **commands_named; /* paths that are allowed beside the list: of what hutch itself starts */
+        char **env_block;      /* of a session: variables that its snapshots leave out */
         struct guard_input guard;
-        struct relay_config network;            /* what a relay carries; see relay_config_is_needed() */
-        char **engine_env;    /* of the program that builds the walls: the caller's variables that it goes by */
-        char *engine, *image; /* of a container: which engine (auto, docker, podman), and the image */
-        bool build_image;     /* where it does not exist */
+        struct relay_config network; /* what a relay carries; see relay_config_is_needed() */
+        char **engine_env;           /* of the program that builds the walls: the caller's variables that it goes by */
+        char *engine, *image;        /* of a container: which engine (auto, docker, podman), and the image */
+        bool build_image;            /* where it does not exist */
 };
 
 struct plan_input {
@@ -186,12 +188,12 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
 #define DEFAULT_IMAGE "hutch-sandbox:latest"
 int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_system(struct plan *plan, const struct plan_input *in);
-/* A folder of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
+/* A directory of the host under a layer of the box's own. `same` names a place that shows the same layer already. */
 int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *dest, const char *same,
                  const char *origin);
-/* The same for a folder of the system's, with the skeleton in between. */
+/* The same for a directory of the system's, with the skeleton in between. */
 int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton);
-/* Whether a folder has to be split into so many layers that it cannot be had. */
+/* Whether a directory has to be split into so many layers that it cannot be had. */
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);

@@ -1,8 +1,8 @@
-/* The system's folders: read-only as the host has them, or, with --cow /, each under a layer of the box's own.
+/* The system's directories: read-only as the host has them, or, with --cow /, each under a layer of the box's own.
  *
- * Between such a layer and the host's folder lies the skeleton (src/layer/skeleton.h), which makes the folders the
- * box's. No folder of the host is shown that the plain box has not, but the package database: of /var, where people
- * keep data, nothing else. The lowest layer of the box's /var is the skeleton itself. */
+ * Between such a layer and the host's directory lies the skeleton (src/layer/skeleton.h), which makes the directories
+ * the box's. No directory of the host is shown that the plain box has not, but the package database: of /var, where
+ * people keep data, nothing else. The lowest layer of the box's /var is the skeleton itself. */
 #include "plan.h"
 
 #include "../policy/commands.h"

@@ -1,19 +1,20 @@
-/* Taking changes to the host folder.
+/* Taking changes to the host directory.
  *
  * Under the lock the changes are found anew, so that what is judged is what is there. Then, in this order:
  *   1. what is created or modified, from the top down: directories before what is in them. A directory gets its final
  *      mode later, for it may forbid what still has to be done in it. Files are made ready many at a time, synced
  *      together, and only then get their names (put.c). Of a version control directory the objects come first, then
  *      the files of the working tree, then what refers to the objects (unit.c);
- *   2. what is deleted, from the bottom up, and folders that make way for a file. Deletions come late so that a rename,
- *      which is a creation and a deletion, never leaves neither;
- *   3. modes, attributes and times of folders, from the bottom up;
- *   4. the host's folders are synced, and only then the upper is rid of what was applied.
+ *   2. what is deleted, from the bottom up, and directories that make way for a file. Deletions come late so that a
+ * rename, which is a creation and a deletion, never leaves neither;
+ *   3. modes, attributes and times of directories, from the bottom up;
+ *   4. the host's directories are synced, and only then the upper is rid of what was applied.
  * Killed at any point, the upper still has all that is not safely on the host, and what is there already is no
  * difference any more when it is called again.
  *
- * The host may change under our hands. Each single step names a folder that was opened without links beneath the root,
- * and a name in it; what the name stands for is checked against the base before, and once more when it is replaced. */
+ * The host may change under our hands. Each single step names a directory that was opened without links beneath the
+ * root, and a name in it; what the name stands for is checked against the base before, and once more when it is
+ * replaced. */
 #include "apply.h"
 
 #include <errno.h>
@@ -107,7 +108,8 @@ int apply_look(struct apply *a, size_t i, int host, const char *name, struct sta
         return 0;
 }
 
-/* Something that has to be there before what is in it: a folder that is new, or comes in the place of something else.
+/* Something that has to be there before what is in it: a directory that is new, or comes in the place of something
+ * else.
  */
 static bool makes_folder(const struct change *c) {
         return c->kind != CHANGE_DELETED && S_ISDIR(c->new_mode) && (c->kind == CHANGE_CREATED || c->type_changed);
@@ -115,9 +117,9 @@ static bool makes_folder(const struct change *c) {
 
 static struct change *find_above(const struct apply *a, const char *path) {
         const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *folder = slash ? strndup(path, (size_t) (slash - path)) : NULL;
+        _cleanup_(freep) char *directory = slash ? strndup(path, (size_t) (slash - path)) : NULL;
 
-        return folder ? change_list_find(&a->list, folder) : NULL;
+        return directory ? change_list_find(&a->list, directory) : NULL;
 }
 
 static void choose(struct apply *a, const struct change_list *reviewed, char *const *paths) {
@@ -144,7 +146,7 @@ static bool may(struct apply *a, size_t i) {
         else if (c->is_protected && !(a->options->flags & REVIEW_FORCE_PROTECTED))
                 apply_settle(a, i, APPLY_HELD, c->note);
         else if (c->kind != CHANGE_DELETED && up && makes_folder(up) && !a->fates[up - a->list.items].placed)
-                apply_settle(a, i, APPLY_DEPENDS, "the folder that it lies in was not applied");
+                apply_settle(a, i, APPLY_DEPENDS, "the directory that it lies in was not applied");
         else
                 return true;
         return false;

@@ -16,7 +16,7 @@ struct batch;
 /* Where a change stands: first whether it is chosen, then its fate. */
 struct fate {
         bool chosen, settled;
-        bool placed; /* a folder that is there and waits for step 3 */
+        bool placed; /* a directory that is there and waits for step 3 */
         enum apply_status status;
         struct buf *text; /* what the file gets instead of the box's content, or NULL */
 };
@@ -31,7 +31,7 @@ struct apply {
         struct fate *fates;
         struct apply_result result;
         struct batch *batch; /* files that are ready and wait to be synced and placed */
-        int sync;            /* the host folder, to sync its whole file system by; -1: file by file */
+        int sync;            /* the host directory, to sync its whole file system by; -1: file by file */
 };
 
 void apply_settle(struct apply *a, size_t i, enum apply_status status, const char *reason);
@@ -40,8 +40,8 @@ void apply_settle_error(struct apply *a, size_t i, int r);
 /* What the host has there now. -1 if that is not what the box started from; told then. */
 int apply_look(struct apply *a, size_t i, int host, const char *name, struct stat *st, bool *ret_exists);
 
-/* Takes one thing that is created or modified to the host. A folder is there at once, and waits for its mode. A file or
- * link is made ready, and placed by the next put_flush() unless `now`. */
+/* Takes one thing that is created or modified to the host. A directory is there at once, and waits for its mode. A file
+ * or link is made ready, and placed by the next put_flush() unless `now`. */
 void put_entry(struct apply *a, size_t i, bool now);
 
 /* Syncs and places what is ready. */

@@ -10,7 +10,7 @@ static void forget(struct below *b) {
         for (size_t i = 0; i < b->n_parts; i++)
                 closep(&b->parts[i].fd);
         b->n_parts = 0;
-        free(take_ptr(b->folder));
+        free(take_ptr(b->directory));
 }
 
 void below_done(struct below *b) {
@@ -74,32 +74,32 @@ static int ends_at(struct upper *upper, const char *path) {
         return 0;
 }
 
-static int enter(struct below *b, const char *folder) {
+static int enter(struct below *b, const char *directory) {
         bool ended = false;
 
-        if (b->folder && streq(b->folder, folder))
+        if (b->directory && streq(b->directory, directory))
                 return 0;
         forget(b);
-        b->folder = strdup(folder);
-        if (!b->folder)
+        b->directory = strdup(directory);
+        if (!b->directory)
                 return -ENOMEM;
         for (size_t i = 0; !ended && i < b->n_frozen; i++) {
-                int r, fd = upper_open_folder(&b->frozen[i], folder, false, NULL);
+                int r, fd = upper_open_folder(&b->frozen[i], directory, false, NULL);
 
                 if (fd >= 0)
                         b->parts[b->n_parts++] = (struct below_part){fd, i};
                 else if (!is_gone(fd))
                         return fd;
-                r = ends_at(&b->frozen[i], folder);
+                r = ends_at(&b->frozen[i], directory);
                 if (r < 0)
                         return r;
                 ended = r > 0;
         }
         if (!ended) {
-                int fd = tree_open(b->host, folder, O_RDONLY | O_DIRECTORY);
+                int fd = tree_open(b->host, directory, O_RDONLY | O_DIRECTORY);
 
                 if (fd == -EACCES)
-                        fd = tree_open(b->host, folder, O_PATH | O_DIRECTORY);
+                        fd = tree_open(b->host, directory, O_PATH | O_DIRECTORY);
                 if (fd >= 0)
                         b->parts[b->n_parts++] = (struct below_part){fd, b->n_frozen};
                 else if (!is_gone(fd) && fd != -EACCES && fd != -EXDEV)
@@ -111,10 +111,10 @@ static int enter(struct below *b, const char *folder) {
 /* The directory of a path is entered; its last name, or -errno. */
 static int enter_parent(struct below *b, const char *path, const char **ret_name) {
         const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, slash ? (size_t) (slash - path) : 0);
+        _cleanup_(freep) char *directory = strndup(path, slash ? (size_t) (slash - path) : 0);
 
         *ret_name = slash ? slash + 1 : path;
-        return folder ? enter(b, folder) : -ENOMEM;
+        return directory ? enter(b, directory) : -ENOMEM;
 }
 
 int below_find(struct below *b, const char *path, struct below_entry *ret) {
@@ -179,9 +179,9 @@ static void make_unique(struct names_list *list) {
         list->n = kept;
 }
 
-int below_list(struct below *b, const char *folder, struct names_list *ret) {
+int below_list(struct below *b, const char *directory, struct names_list *ret) {
         _cleanup_(names_list_done) struct names_list all = {0};
-        int r = enter(b, folder);
+        int r = enter(b, directory);
 
         for (size_t i = 0; r >= 0 && i < b->n_parts; i++) {
                 _cleanup_(names_list_done) struct names_list list = {0};

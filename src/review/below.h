@@ -12,7 +12,7 @@ struct below {
         size_t n_frozen;
         int host; /* the caller's */
         /* The directory that was asked for last, and those that show in it, the topmost first. */
-        char *folder;
+        char *directory;
         struct below_part {
                 int fd;       /* for reading */
                 size_t layer; /* n_frozen: the host */
@@ -38,4 +38,4 @@ int below_find(struct below *below, const char *path, struct below_entry *ret);
 int below_find_host(struct below *below, const char *path, struct stat *ret);
 
 /* The names in a directory, sorted, whiteouts among them; none if there is no such directory. */
-int below_list(struct below *below, const char *folder, struct names_list *ret);
+int below_list(struct below *below, const char *directory, struct names_list *ret);

@@ -1,8 +1,8 @@
 /* One change as a unified diff, in git's form.
  *
  * Files are read whole, up to a cap, and compared by lines (lines.h). A link's content is its target, as in git. What
- * git has no form for (folders, attributes, special files) is told in a line of words, which programs that read diffs
- * pass over. Bytes that came from the box reach a terminal only through quote.h. */
+ * git has no form for (directories, attributes, special files) is told in a line of words, which programs that read
+ * diffs pass over. Bytes that came from the box reach a terminal only through quote.h. */
 #include "review.h"
 
 #include <errno.h>
@@ -94,18 +94,18 @@ static int read_file(int fd, struct text *t, uint64_t most) {
 /* Reads what one side has, whose mode the change tells. */
 static int read_side(int root, struct view *upper, const char *path, struct text *t, uint64_t most) {
         const char *name = strrchr(path, '/');
-        _cleanup_(freep) char *folder = NULL, *target = NULL;
+        _cleanup_(freep) char *directory = NULL, *target = NULL;
         _cleanup_(closep) int dir = -1, fd = -1;
         int r;
 
         if (!t->exists || (!S_ISREG(t->mode) && !S_ISLNK(t->mode)))
                 return 0;
-        folder = strndup(path, name ? (size_t) (name - path) : 0);
-        if (!folder)
+        directory = strndup(path, name ? (size_t) (name - path) : 0);
+        if (!directory)
                 return -ENOMEM;
         name = name ? name + 1 : path;
-        dir = upper ? upper_open_folder(&upper->upper, folder, false, NULL)
-                    : tree_open(root, folder, O_PATH | O_DIRECTORY);
+        dir = upper ? upper_open_folder(&upper->upper, directory, false, NULL)
+                    : tree_open(root, directory, O_PATH | O_DIRECTORY);
         if (dir < 0)
                 return dir;
         if (S_ISLNK(t->mode)) {
@@ -327,7 +327,7 @@ static bool has_text(mode_t mode) {
 /* What git's form has no words for. */
 static void put_words(struct diff *d, const struct change *c) {
         mode_t mode = c->new_mode ? c->new_mode : c->old_mode;
-        const char *what = S_ISDIR(mode)    ? "Folder"
+        const char *what = S_ISDIR(mode)    ? "Directory"
                            : S_ISFIFO(mode) ? "FIFO"
                            : S_ISSOCK(mode) ? "Socket"
                            : S_ISREG(mode)  ? "File"
@@ -365,7 +365,7 @@ static int diff_sides(const struct review_pair *pair, const struct change *c, co
 
 int review_diff(const struct review_pair *pair, const struct change *c, const struct diff_options *options,
                 struct buf *out, struct hutch_error *err) {
-        _cleanup_(freep) char *shown = tree_join(options->folder ? options->folder : "", c->path);
+        _cleanup_(freep) char *shown = tree_join(options->directory ? options->directory : "", c->path);
         struct diff words = {.options = options, .path = shown, .out = out};
         bool old_text = c->kind != CHANGE_CREATED && has_text(c->old_mode);
         bool new_text = c->kind != CHANGE_DELETED && has_text(c->new_mode);

@@ -1,12 +1,12 @@
 /* Taking changes out of an upper; see drop.h.
  *
- * Removing an entry brings the host's one back only where the upper's folder is merged with the host's. In an opaque
- * folder, and beneath a whiteout of a whole folder, the host's side is hidden, so these are first rewritten to say the
- * same name by name:
- * - a whiteout of a folder becomes an opaque, empty folder (made in the trash, then exchanged);
- * - an opaque folder gets a whiteout for every name of the host that it lacks (but not for one that the box never saw),
- * its own folders that the host has too become opaque, and last it loses its mark. Until then the additions cannot be
- * seen, so a kill in between harms nothing. Since Linux 5.8 whiteouts need no privilege. */
+ * Removing an entry brings the host's one back only where the upper's directory is merged with the host's. In an opaque
+ * directory, and beneath a whiteout of a whole directory, the host's side is hidden, so these are first rewritten to
+ * say the same name by name:
+ * - a whiteout of a directory becomes an opaque, empty directory (made in the trash, then exchanged);
+ * - an opaque directory gets a whiteout for every name of the host that it lacks (but not for one that the box never
+ * saw), its own directories that the host has too become opaque, and last it loses its mark. Until then the additions
+ * cannot be seen, so a kill in between harms nothing. Since Linux 5.8 whiteouts need no privilege. */
 #include "drop.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int set_opaque(int fd) {
         return fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
 }
 
-/* Prepares one name of a folder that is to lose its mark. */
+/* Prepares one name of a directory that is to lose its mark. */
 static int settle_name(struct view *view, int dir, const char *path, const char *name) {
         _cleanup_(freep) char *whole = tree_join(path, name);
         _cleanup_(closep) int fd = -1;
@@ -45,7 +45,8 @@ static int settle_name(struct view *view, int dir, const char *path, const char 
         return fd < 0 ? fd : set_opaque(fd);
 }
 
-/* Makes an opaque folder of the upper a merged one that shows the same. The folders above it have been merged before.
+/* Makes an opaque directory of the upper a merged one that shows the same. The directories above it have been merged
+ * before.
  */
 static int open_up(struct view *view, const char *path) {
         _cleanup_(closep) int dir = upper_open_folder(&view->upper, path, true, NULL), host = -1;
@@ -57,7 +58,7 @@ static int open_up(struct view *view, const char *path) {
         if (!tree_is_opaque(dir))
                 return 0;
         host = tree_open(view->pair->lower, path, O_RDONLY | O_DIRECTORY);
-        if (host < 0) /* the host has no folder there: nothing to merge with */
+        if (host < 0) /* the host has no directory there: nothing to merge with */
                 return host == -ENOENT || host == -ENOTDIR || host == -ELOOP ? 0 : host;
         r = tree_list(host, &names);
         for (size_t i = 0; r >= 0 && i < names.n; i++)
@@ -67,7 +68,7 @@ static int open_up(struct view *view, const char *path) {
         return r;
 }
 
-/* A whiteout in the way, of a folder that the host has: an opaque and empty folder instead. */
+/* A whiteout in the way, of a directory that the host has: an opaque and empty directory instead. */
 static int unfold(struct view *view, struct journal *journal, int dir, const char *path, const char *name) {
         int trash = journal_trash(journal), r;
         char fresh[JOURNAL_NAME_MAX];
@@ -96,7 +97,7 @@ static int unfold(struct view *view, struct journal *journal, int dir, const cha
         return r;
 }
 
-/* Sees to it that the folder at `path` is a merged one. */
+/* Sees to it that the directory at `path` is a merged one. */
 static int open_way(struct view *view, struct journal *journal, const char *path) {
         const char *name = strrchr(path, '/');
         _cleanup_(freep) char *above = strndup(path, name ? (size_t) (name - path) : 0);
@@ -119,8 +120,8 @@ static int open_way(struct view *view, struct journal *journal, const char *path
         return r < 0 ? r : open_up(view, path);
 }
 
-static int drop_entry(struct view *view, struct journal *journal, const char *folder, const char *name) {
-        _cleanup_(closep) int dir = upper_open_folder(&view->upper, folder, true, NULL), own = -1;
+static int drop_entry(struct view *view, struct journal *journal, const char *directory, const char *name) {
+        _cleanup_(closep) int dir = upper_open_folder(&view->upper, directory, true, NULL), own = -1;
         _cleanup_(freep) char *path = NULL;
         struct stat st;
 
@@ -129,8 +130,8 @@ static int drop_entry(struct view *view, struct journal *journal, const char *fo
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
         if (S_ISDIR(st.st_mode)) {
-                /* A folder's own mode has a say when it is moved to another one. */
-                path = tree_join(folder, name);
+                /* A directory's own mode has a say when it is moved to another one. */
+                path = tree_join(directory, name);
                 if (!path)
                         return -ENOMEM;
                 own = upper_open_folder(&view->upper, path, true, NULL);
@@ -142,11 +143,11 @@ static int drop_entry(struct view *view, struct journal *journal, const char *fo
 
 int drop_path(struct view *view, struct journal *journal, const char *path) {
         const char *last = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, last ? (size_t) (last - path) : 0);
+        _cleanup_(freep) char *directory = strndup(path, last ? (size_t) (last - path) : 0);
 
         struct stat st;
 
-        if (!folder)
+        if (!directory)
                 return -ENOMEM;
         /* Before anything on the way is rewritten. */
         if (tree_stat(view->pair->lower, path, &st) < 0) {
@@ -162,7 +163,7 @@ int drop_path(struct view *view, struct journal *journal, const char *path) {
                 if (r < 0)
                         return r;
         }
-        return drop_entry(view, journal, folder, last ? last + 1 : path);
+        return drop_entry(view, journal, directory, last ? last + 1 : path);
 }
 
 /* Whether a sorted list has a change at the path or beneath it. */
@@ -217,25 +218,25 @@ static int push(struct settling *s, char *path) {
         return 0;
 }
 
-/* Whether a path chosen by the caller lies beneath this folder. */
-static bool paths_reach(char *const *paths, const char *folder) {
+/* Whether a path chosen by the caller lies beneath this directory. */
+static bool paths_reach(char *const *paths, const char *directory) {
         for (; paths && *paths; paths++)
-                if (change_path_beneath(*paths, folder))
+                if (change_path_beneath(*paths, directory))
                         return true;
         return false;
 }
 
-static int settle_folder(struct settling *s, const char *folder) {
+static int settle_folder(struct settling *s, const char *directory) {
         _cleanup_(closep) int dir = -1;
         _cleanup_(names_list_done) struct names_list names = {0};
-        int r = folder[0] ? open_up(s->view, folder) : 0;
+        int r = directory[0] ? open_up(s->view, directory) : 0;
 
         if (r < 0)
                 return r;
-        dir = upper_open_folder(&s->view->upper, folder, true, NULL);
+        dir = upper_open_folder(&s->view->upper, directory, true, NULL);
         r = dir < 0 ? dir : tree_list(dir, &names);
         for (size_t i = 0; r >= 0 && i < names.n; i++) {
-                _cleanup_(freep) char *path = tree_join(folder, names.names[i]);
+                _cleanup_(freep) char *path = tree_join(directory, names.names[i]);
                 struct stat st;
 
                 if (!path)
@@ -247,7 +248,7 @@ static int settle_folder(struct settling *s, const char *folder) {
                         continue;
                 if (!list_reaches(s->remaining, path) &&
                     (change_paths_choose(s->paths, path) || list_reaches(s->applied, path)))
-                        r = drop_entry(s->view, s->journal, folder, names.names[i]);
+                        r = drop_entry(s->view, s->journal, directory, names.names[i]);
                 else if (S_ISDIR(st.st_mode) && tree_stat(s->view->pair->lower, path, &st) >= 0 && S_ISDIR(st.st_mode))
                         r = push(s, take_ptr(path));
         }
@@ -261,9 +262,9 @@ int drop_settled(struct view *view, struct journal *journal, char *const *paths,
         int r = push(&s, strdup(""));
 
         while (r >= 0 && s.n > 0) {
-                _cleanup_(freep) char *folder = s.stack[--s.n];
+                _cleanup_(freep) char *directory = s.stack[--s.n];
 
-                r = settle_folder(&s, folder);
+                r = settle_folder(&s, directory);
         }
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot take what was applied out of the layer of %s: %s",

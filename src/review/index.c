@@ -325,9 +325,9 @@ static int see(struct take *t, int dir, const char *name, const char *path, size
         return r >= 0 && S_ISDIR(st.st_mode) ? push(t, path) : r;
 }
 
-static int read_folder(struct take *t, const char *folder) {
-        int r, fd = upper_open_folder(&t->upper, folder, false, NULL);
-        size_t n = strlen(folder);
+static int read_folder(struct take *t, const char *directory) {
+        int r, fd = upper_open_folder(&t->upper, directory, false, NULL);
+        size_t n = strlen(directory);
         struct dirent *entry;
         char path[PATH_MAX];
         DIR *d;
@@ -340,7 +340,7 @@ static int read_folder(struct take *t, const char *folder) {
                 close(fd);
                 return r;
         }
-        memcpy(path, folder, n);
+        memcpy(path, directory, n);
         if (n > 0)
                 path[n++] = '/';
         r = 0;
@@ -367,9 +367,9 @@ int index_take(int upper, struct index *before, off_t budget, struct index *ret)
                 return -errno;
         r = push(&t, "");
         while (r >= 0 && t.n > 0) {
-                _cleanup_(freep) char *folder = t.stack[--t.n];
+                _cleanup_(freep) char *directory = t.stack[--t.n];
 
-                r = read_folder(&t, folder);
+                r = read_folder(&t, directory);
         }
         if (r < 0)
                 return r;

@@ -18,10 +18,10 @@
 #define PREFIX ".hutch-apply."
 #define MOST ((size_t) 1 << 28)
 
-/* Removes the temporary names of one folder. What stands under such a name is a file, a link or an empty folder that
- * was not put into place, or a file that a folder was put in the place of. */
-static void sweep_folder(int lower, const char *folder, const char *prefix) {
-        _cleanup_(closep) int fd = tree_open(lower, folder, O_RDONLY | O_DIRECTORY);
+/* Removes the temporary names of one directory. What stands under such a name is a file, a link or an empty directory
+ * that was not put into place, or a file that a directory was put in the place of. */
+static void sweep_folder(int lower, const char *directory, const char *prefix) {
+        _cleanup_(closep) int fd = tree_open(lower, directory, O_RDONLY | O_DIRECTORY);
         _cleanup_(names_list_done) struct names_list list = {0};
 
         if (fd < 0 || tree_list(fd, &list) < 0)
@@ -87,7 +87,7 @@ int journal_begin(struct journal *journal, const struct change_list *changes, st
                 const char *path = changes->items[i].path, *slash = strrchr(path, '/');
                 size_t len = slash ? (size_t) (slash - path) : 0;
 
-                /* Sorted by path, the same folder mostly comes in a row; twice does no harm. */
+                /* Sorted by path, the same directory mostly comes in a row; twice does no harm. */
                 if (last && last_len == len && strncmp(last, path, len) == 0)
                         continue;
                 buf_put(&b, path, len);

@@ -1,12 +1,12 @@
-/* The layer folder while something is being changed: the lock, the trash, and the journal of an apply.
+/* The layer directory while something is being changed: the lock, the trash, and the journal of an apply.
  *
- * Apply makes temporary names in folders of the host. Before the first one it writes down (`apply` in the layer folder)
- * the token that they all carry, which is random, and the folders in which they may stand. An apply that is killed
- * leaves this behind; whoever holds the lock next removes exactly those names. A name that merely looks like one is not
- * touched.
+ * Apply makes temporary names in directories of the host. Before the first one it writes down (`apply` in the layer
+ * directory) the token that they all carry, which is random, and the directories in which they may stand. An apply that
+ * is killed leaves this behind; whoever holds the lock next removes exactly those names. A name that merely looks like
+ * one is not touched.
  *
- * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large folder is done or not
- * done. */
+ * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large directory is done or
+ * not done. */
 #pragma once
 
 #include <stdint.h>
@@ -28,7 +28,7 @@ struct journal {
 /* Takes the lock and finishes what a killed predecessor left. -EBUSY: somebody else holds it. */
 int journal_open(struct journal *journal, const struct review_pair *pair, int layer, struct hutch_error *err);
 
-/* Writes down the folders that the changes lie in. */
+/* Writes down the directories that the changes lie in. */
 int journal_begin(struct journal *journal, const struct change_list *changes, struct hutch_error *err);
 int journal_end(struct journal *journal);
 
@@ -40,7 +40,7 @@ void journal_name(struct journal *journal, char name[static JOURNAL_NAME_MAX]);
  * -errno. */
 int journal_trash(struct journal *journal);
 
-/* Moves an entry of the upper away; a folder's mode must let its owner do that. 0 or -errno. */
+/* Moves an entry of the upper away; a directory's mode must let its owner do that. 0 or -errno. */
 int journal_discard(struct journal *journal, int dir, const char *name);
 
 /* Empties the trash and gives the lock back. */

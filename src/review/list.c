@@ -64,7 +64,7 @@ int change_paths_normalise(char *const *paths, char ***ret, struct hutch_error *
 
                 if ((*paths)[0] == '/' || n >= PATH_MAX || startswith(*paths, "../") || streq(*paths, "..") ||
                     strstr(*paths, "/../") || (n >= 3 && streq(*paths + n - 3, "/..")))
-                        return error_set(err, HUTCH_E_USAGE, EINVAL, "%s: not a path beneath the folder", *paths);
+                        return error_set(err, HUTCH_E_USAGE, EINVAL, "%s: not a path beneath the directory", *paths);
                 if (path_make_absolute(*paths, "/", &absolute) < 0 || strv_push(&all, absolute + 1) < 0)
                         return error_oom(err);
         }

@@ -1,4 +1,4 @@
-/* See listing.h. The folder is as hostile as a layer: it is walked by descriptors, without following anything. */
+/* See listing.h. The directory is as hostile as a layer: it is walked by descriptors, without following anything. */
 #include "listing.h"
 
 #include <errno.h>
@@ -56,8 +56,8 @@ static int add(struct listing *l, struct listed item) {
         return 0;
 }
 
-static int see(struct listing *l, int dir, const char *folder, const char *name, bool hashed) {
-        struct listed item = {.path = tree_join(folder, name)};
+static int see(struct listing *l, int dir, const char *directory, const char *name, bool hashed) {
+        struct listed item = {.path = tree_join(directory, name)};
         struct stat st;
         int r = item.path ? 0 : -ENOMEM;
 
@@ -90,7 +90,7 @@ static int see_folder(struct listing *l, int root, const char *path, bool hashed
         return r == -ENOENT ? 0 : r;
 }
 
-/* The listing itself is the list of folders still to be looked at. */
+/* The listing itself is the list of directories still to be looked at. */
 static int walk(int root, bool hashed, struct listing *l) {
         int r = see_folder(l, root, "", hashed);
 
@@ -105,12 +105,12 @@ static int walk(int root, bool hashed, struct listing *l) {
         return r;
 }
 
-int listing_take(int folder, struct listing *ret, struct hutch_error *err) {
+int listing_take(int directory, struct listing *ret, struct hutch_error *err) {
         _cleanup_(listing_done) struct listing l = {0};
         int r;
 
         clock_gettime(CLOCK_REALTIME, &l.taken);
-        r = walk(folder, true, &l);
+        r = walk(directory, true, &l);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot list the workspace (--track): %s", errno_text(-r));
         *ret = take_struct(l);
@@ -136,7 +136,7 @@ static int is_changed(int root, const struct listing *l, const struct listed *be
         if (before->mode != now->mode)
                 return 1;
         if (!S_ISREG(now->mode) && !S_ISLNK(now->mode))
-                return 0; /* a folder is what is in it; others have no content */
+                return 0; /* a directory is what is in it; others have no content */
         if (before->size != now->size)
                 return 1;
         if (!is_racy(l, before) && before->ino == now->ino && same_time(&before->mtime, &now->mtime) &&
@@ -151,16 +151,16 @@ static int is_changed(int root, const struct listing *l, const struct listed *be
         return !now->is_hashed || memcmp(before->hash, now->hash, HASH_SIZE) != 0;
 }
 
-int listing_compare(int folder, const struct listing *before, struct change_list *ret, struct hutch_error *err) {
+int listing_compare(int directory, const struct listing *before, struct change_list *ret, struct hutch_error *err) {
         _cleanup_(change_list_done) struct change_list list = {0};
         _cleanup_(listing_done) struct listing now = {0};
-        int r = walk(folder, false, &now);
+        int r = walk(directory, false, &now);
 
         for (size_t i = 0; r >= 0 && i < now.n; i++) {
                 const struct listed *old = find(before, now.items[i].path);
                 struct change *c;
 
-                r = old ? is_changed(folder, before, old, &now.items[i]) : 1;
+                r = old ? is_changed(directory, before, old, &now.items[i]) : 1;
                 if (r <= 0)
                         continue;
                 c = change_list_add(&list, old ? CHANGE_MODIFIED : CHANGE_CREATED, strdup(now.items[i].path));

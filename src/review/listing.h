@@ -1,9 +1,9 @@
-/* A listing of a folder that is written directly, for telling afterwards what changed in it where there is no layer.
+/* A listing of a directory that is written directly, for telling afterwards what changed in it where there is no layer.
  *
  * Every name is taken down with its inode, type, mode, size and times, and every file with a hash of what it holds: the
- * cost grows with the folder. Afterwards a file is read again only where one of these differs (a program can set the
- * mtime, but not the ctime), and what was touched and is equal is no change. Other file systems mounted in the folder,
- * and what lies too deep for a path, are not looked at. */
+ * cost grows with the directory. Afterwards a file is read again only where one of these differs (a program can set the
+ * mtime, but not the ctime), and what was touched and is equal is no change. Other file systems mounted in the
+ * directory, and what lies too deep for a path, are not looked at. */
 #pragma once
 
 #include <time.h>
@@ -26,8 +26,8 @@ struct listing {
         struct timespec taken;
 };
 
-int listing_take(int folder, struct listing *ret, struct hutch_error *err);
+int listing_take(int directory, struct listing *ret, struct hutch_error *err);
 void listing_done(struct listing *listing);
 
 /* What differs now. Of each change only path, kind and modes are told. */
-int listing_compare(int folder, const struct listing *before, struct change_list *ret, struct hutch_error *err);
+int listing_compare(int directory, const struct listing *before, struct change_list *ret, struct hutch_error *err);

@@ -2,12 +2,12 @@
  * fields and a path:
  *
  *   w PATH              a whiteout
- *   o PATH              the folder is opaque ("" is never)
+ *   o PATH              the directory is opaque ("" is never)
  *   x NAME VALUE PATH   an attribute, both in hex
  *   s SIZE N OFFSET LENGTH … PATH   a sparse file: its entry holds the N pieces of data, one behind the other
  *   b - PATH, b d PATH, b f HASH PATH, b l HASH PATH, b ? PATH
- *                       what the host had there: nothing, a folder, a file or link with this content, something else;
- *                       for every change, so that an import can tell whether the host it comes to has the same
+ *                       what the host had there: nothing, a directory, a file or link with this content, something
+ * else; for every change, so that an import can tell whether the host it comes to has the same
  *
  * Records are sorted by what the exporter walks, so equal layers have equal manifests. */
 #pragma once

@@ -12,7 +12,7 @@
 #include "lines.h"
 
 #define MOST ((size_t) 1 << 20)
-#define FOLDER "../bases" /* of the box: its layers come and go with snapshots */
+#define DIRECTORY "../bases" /* of the box: its layers come and go with snapshots */
 
 /* ---- what is kept ---- */
 
@@ -45,39 +45,39 @@ static int read_text(int fd, struct buf *ret) {
 }
 
 void merge_keep_base(int layer, int lower, const char *path, const uint8_t hash[static HASH_SIZE]) {
-        _cleanup_(closep) int folder = -1, dir = -1, from = -1, to = -1;
+        _cleanup_(closep) int directory = -1, dir = -1, from = -1, to = -1;
         _cleanup_(buf_done) struct buf text = {0};
         char name[HASH_SIZE * 2 + 1], fresh[64];
         const char *last;
 
-        if (mkdirat(layer, FOLDER, 0700) < 0 && errno != EEXIST)
+        if (mkdirat(layer, DIRECTORY, 0700) < 0 && errno != EEXIST)
                 return;
-        folder = openat(layer, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        directory = openat(layer, DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         base_name(hash, name);
-        if (folder < 0 || faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        if (directory < 0 || faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 return;
         dir = tree_open_parent(lower, path, &last);
         from = dir < 0 ? -1 : tree_open_file(dir, last);
         if (from < 0 || read_text(from, &text) <= 0)
                 return;
         snprintf(fresh, sizeof(fresh), "new.%d", (int) gettid());
-        to = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        to = openat(directory, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (to < 0)
                 return;
         if ((!content_share(from, to) && write_all(to, text.data, text.len) < 0) ||
-            renameat(folder, fresh, folder, name) < 0)
-                (void) unlinkat(folder, fresh, 0);
+            renameat(directory, fresh, directory, name) < 0)
+                (void) unlinkat(directory, fresh, 0);
 }
 
 static int open_base(const struct apply *a, const struct base_stamp *stamp, struct buf *ret) {
-        _cleanup_(closep) int folder =
-                openat(a->journal.layer, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(closep) int directory =
+                openat(a->journal.layer, DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_(closep) int fd = -1;
         char name[HASH_SIZE * 2 + 1];
         uint8_t hash[HASH_SIZE];
 
         base_name(stamp->hash, name);
-        fd = folder < 0 ? -1 : tree_open_file(folder, name);
+        fd = directory < 0 ? -1 : tree_open_file(directory, name);
         if (fd < 0 || content_hash(fd, hash) < 0 || memcmp(hash, stamp->hash, HASH_SIZE) != 0 ||
             lseek(fd, 0, SEEK_SET) < 0)
                 return 0;
@@ -190,15 +190,15 @@ int merge_texts(const struct buf *base, const struct buf *host, const struct buf
 static int read_both(struct apply *a, const char *path, int host, const char *name, struct buf *ret_host,
                      struct buf *ret_box) {
         const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, slash ? (size_t) (slash - path) : 0);
+        _cleanup_(freep) char *directory = strndup(path, slash ? (size_t) (slash - path) : 0);
         _cleanup_(closep) int dir = -1, fd = -1, own = tree_open_file(host, name);
         int r;
 
-        if (!folder)
+        if (!directory)
                 return -ENOMEM;
         if (own < 0)
                 return 0;
-        dir = upper_open_folder(&a->view.upper, folder, false, NULL);
+        dir = upper_open_folder(&a->view.upper, directory, false, NULL);
         fd = dir < 0 ? -1 : upper_open_file(dir, slash ? slash + 1 : path);
         if (fd < 0)
                 return 0;

@@ -86,16 +86,16 @@ static int add(struct pack *p, char *path, const struct stat *st) {
         return 0;
 }
 
-/* The folder that a path lies in, and its last name. */
+/* The directory that a path lies in, and its last name. */
 static int open_above(struct pack *p, const char *path, const char **ret_name) {
         const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, slash ? (size_t) (slash - path) : 0);
+        _cleanup_(freep) char *directory = strndup(path, slash ? (size_t) (slash - path) : 0);
 
         *ret_name = slash ? slash + 1 : path;
-        return folder ? upper_open_folder(&p->view.upper, folder, false, NULL) : -ENOMEM;
+        return directory ? upper_open_folder(&p->view.upper, directory, false, NULL) : -ENOMEM;
 }
 
-/* Puts a folder's names onto the stack, the first one on top. */
+/* Puts a directory's names onto the stack, the first one on top. */
 static int push_names(struct pack *p, const char *path, int fd) {
         _cleanup_(names_list_done) struct names_list names = {0};
         int r = tree_list(fd, &names);

@@ -17,7 +17,7 @@ struct unpack_limits {
         uint64_t most_bytes, most_entries;
 };
 
-/* A layer that is being filled. `upper` is an empty folder, and the caller's. */
+/* A layer that is being filled. `upper` is an empty directory, and the caller's. */
 struct unpack;
 
 int unpack_new(int upper, struct unpack **ret);

@@ -18,7 +18,7 @@
 struct ready {
         size_t change;
         const char *name; /* points into the change's path */
-        int host;         /* the folder it goes to, -1: to be opened again */
+        int host;         /* the directory it goes to, -1: to be opened again */
         bool exists;
         struct stat old;
         struct staged staged;
@@ -80,15 +80,15 @@ static mode_t merged_mode(struct apply *a, size_t i, const struct stat *box, con
 static int stage_entry(struct apply *a, size_t i, int host, const struct stat *old, struct staged *staged) {
         const char *path = a->list.items[i].path;
         const char *name = strrchr(path, '/');
-        _cleanup_(freep) char *folder = strndup(path, name ? (size_t) (name - path) : 0), *target = NULL;
+        _cleanup_(freep) char *directory = strndup(path, name ? (size_t) (name - path) : 0), *target = NULL;
         _cleanup_(closep) int dir = -1, fd = -1;
         struct stat st, read_st;
         int r;
 
-        if (!folder)
+        if (!directory)
                 return -ENOMEM;
         name = name ? name + 1 : path;
-        dir = upper_open_folder(&a->view.upper, folder, false, NULL);
+        dir = upper_open_folder(&a->view.upper, directory, false, NULL);
         if (dir < 0)
                 return dir;
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -112,7 +112,7 @@ static int stage_entry(struct apply *a, size_t i, int host, const struct stat *o
         return stage_file(&a->journal, host, name, fd, &st, old, a->fates[i].text, staged);
 }
 
-/* A folder that exists is only made accessible for the time being; its mode is set in step 3. */
+/* A directory that exists is only made accessible for the time being; its mode is set in step 3. */
 static int enter_folder(int host, const char *name, const struct stat *st) {
         _cleanup_(closep) int fd = -1;
 
@@ -157,7 +157,7 @@ void put_flush(struct apply *a) {
         batch->n = 0;
 }
 
-/* A folder, which is placed at once. */
+/* A directory, which is placed at once. */
 static int put_folder(struct apply *a, size_t i, int host, const char *name, const struct stat *old) {
         struct staged staged = STAGED_EMPTY;
         int r;
@@ -219,7 +219,7 @@ void put_entry(struct apply *a, size_t i, bool now) {
                 put_flush(a);
 }
 
-/* Names reach the disk with their folder. A folder that cannot be synced is none that could be written in. */
+/* Names reach the disk with their directory. A directory that cannot be synced is none that could be written in. */
 void put_sync_folders(const struct apply *a) {
         const char *last = NULL;
         size_t last_len = 0, n = 0;
@@ -227,7 +227,7 @@ void put_sync_folders(const struct apply *a) {
         for (size_t i = 0; i < a->list.n; i++) {
                 const char *path = a->list.items[i].path, *slash = strrchr(path, '/');
                 size_t len = slash ? (size_t) (slash - path) : 0;
-                _cleanup_(freep) char *folder = NULL;
+                _cleanup_(freep) char *directory = NULL;
                 _cleanup_(closep) int fd = -1;
 
                 if (!a->fates[i].settled || a->fates[i].status != APPLY_DONE ||
@@ -239,8 +239,8 @@ void put_sync_folders(const struct apply *a) {
                 }
                 last = path;
                 last_len = len;
-                folder = strndup(path, len);
-                fd = folder ? tree_open(a->pair->lower, folder, O_RDONLY | O_DIRECTORY) : -1;
+                directory = strndup(path, len);
+                fd = directory ? tree_open(a->pair->lower, directory, O_RDONLY | O_DIRECTORY) : -1;
                 if (fd >= 0)
                         (void) fsync(fd);
         }

@@ -1,19 +1,19 @@
-/* Review: what a box changed in the copy-on-write layer over a host folder, shown, taken or dropped.
+/* Review: what a box changed in the copy-on-write layer over a host directory, shown, taken or dropped.
  *
- * A pair is a host folder and the upper folder of an overlay over it (mounted with `userxattr`, without redirect_dir,
- * metacopy and index). What the box saw is the merge of both: an entry of the upper covers the host's, a character
- * device 0:0 (whiteout) hides it, a folder with user.overlay.opaque=y hides all that the host has beneath. A change is
- * a difference between the host folder and that merge, nothing else: which program made it, and how often something was
- * rewritten on the way, does not matter, and neither do times and inodes.
+ * A pair is a host directory and the upper directory of an overlay over it (mounted with `userxattr`, without
+ * redirect_dir, metacopy and index). What the box saw is the merge of both: an entry of the upper covers the host's, a
+ * character device 0:0 (whiteout) hides it, a directory with user.overlay.opaque=y hides all that the host has beneath.
+ * A change is a difference between the host directory and that merge, nothing else: which program made it, and how
+ * often something was rewritten on the way, does not matter, and neither do times and inodes.
  *
- * Both trees are hostile. The box wrote the upper, and another box may be writing in the host folder right now. So
+ * Both trees are hostile. The box wrote the upper, and another box may be writing in the host directory right now. So
  * every path is opened from the pair's descriptors with openat2(), beneath them, without links and without leaving the
  * mount; what a check was made on is a descriptor and a name in it, never a path that is walked again by the kernel's
  * own rules.
  *
- * The layer folder is the parent of the upper, on the same mount, and readable by the caller only. Review keeps there:
- * `base` (what the host's files were like, see base.h), `apply` (the journal of an apply that is under way, see
- * journal.h) and `trash` (what is being removed). One layer folder serves one pair.
+ * The layer directory is the parent of the upper, on the same mount, and readable by the caller only. Review keeps
+ * there: `base` (what the host's files were like, see base.h), `apply` (the journal of an apply that is under way, see
+ * journal.h) and `trash` (what is being removed). One layer directory serves one pair.
  *
  * A box whose overlay is still mounted may be reviewed, but apply and discard change what is under that mount, which
  * overlayfs leaves undefined: the caller ends or remounts it first. */
@@ -29,12 +29,12 @@
 #include "../base/error.h"
 
 struct review_pair {
-        int lower, upper;      /* folders, O_PATH is enough; they stay the caller's */
+        int lower, upper;      /* directories, O_PATH is enough; they stay the caller's */
         const char *host_path; /* of the lower: absolute and resolved; for messages and for protected names */
-        const char *top; /* the folder that is reviewed as a whole, of which the lower is a part; NULL: the lower */
+        const char *top; /* the directory that is reviewed as a whole, of which the lower is a part; NULL: the lower */
 };
 
-/* The folder that is reviewed as a whole. */
+/* The directory that is reviewed as a whole. */
 static inline const char *review_top(const struct review_pair *pair) {
         return pair->top ? pair->top : pair->host_path;
 }
@@ -49,7 +49,7 @@ struct change {
         bool type_changed, mode_changed, content_changed;
         bool attrs_changed; /* user.* attributes */
         bool is_protected;  /* held back by apply unless forced; `note` says why */
-        bool too_deep;      /* what lies in this folder has no path below PATH_MAX: not listed, never applied */
+        bool too_deep;      /* what lies in this directory has no path below PATH_MAX: not listed, never applied */
         bool is_special;    /* a FIFO, socket or device: never applied */
         bool is_hidden;     /* the upper has no entry of that name: one above it hides the host's */
         bool hides;         /* the upper's entry hides what the host has beneath */
@@ -57,7 +57,7 @@ struct change {
 };
 
 struct change_list {
-        struct change *items; /* sorted by the bytes of the path: a folder stands before what is in it */
+        struct change *items; /* sorted by the bytes of the path: a directory stands before what is in it */
         size_t n, room;
 };
 
@@ -71,10 +71,10 @@ int review_has_changes(const struct review_pair *pair, int layer, struct hutch_e
 
 struct diff_options {
         bool colour;
-        bool clean;         /* for a terminal: show what it would obey instead of passing it on */
-        unsigned context;   /* lines around a change; git's default is 3 */
-        uint64_t most_size; /* files above are named with their sizes only; 0: 4 MiB */
-        const char *folder; /* put before the path where it is shown, or NULL */
+        bool clean;            /* for a terminal: show what it would obey instead of passing it on */
+        unsigned context;      /* lines around a change; git's default is 3 */
+        uint64_t most_size;    /* files above are named with their sizes only; 0: 4 MiB */
+        const char *directory; /* put before the path where it is shown, or NULL */
 };
 
 /* What a diff could show. */
@@ -103,7 +103,7 @@ enum apply_status {
         APPLY_HELD,     /* a protected name */
         APPLY_CONFLICT, /* the host's file changed since the layer was made */
         APPLY_NEVER,    /* a FIFO, socket or device, or too deep */
-        APPLY_DEPENDS,  /* the folder that it lies in was not applied */
+        APPLY_DEPENDS,  /* the directory that it lies in was not applied */
         APPLY_FAILED,
         _APPLY_STATUS_MAX
 };
@@ -127,11 +127,11 @@ struct apply_result {
         size_t already; /* of `reviewed`: the host has it already */
 };
 
-/* Takes changes to the host folder and removes them from the upper: files whole or not at all, folders before what is
- * in them, deletions last. `paths` (NULL: all) chooses paths and all beneath them, with the new folders they lie in;
- * `reviewed` (NULL: no such limit) lets nothing through that a person was not shown. 0 when it went to the end, however
- * the single changes fared; -EBUSY if another apply or discard is at work; -ENOENT if a path chooses nothing. Killed at
- * any moment, it is finished by calling it again. */
+/* Takes changes to the host directory and removes them from the upper: files whole or not at all, directories before
+ * what is in them, deletions last. `paths` (NULL: all) chooses paths and all beneath them, with the new directories
+ * they lie in; `reviewed` (NULL: no such limit) lets nothing through that a person was not shown. 0 when it went to the
+ * end, however the single changes fared; -EBUSY if another apply or discard is at work; -ENOENT if a path chooses
+ * nothing. Killed at any moment, it is finished by calling it again. */
 int review_apply(const struct review_pair *pair, int layer, const struct change_list *reviewed, char *const *paths,
                  const struct apply_options *options, struct apply_result *ret, struct hutch_error *err);
 

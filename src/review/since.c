@@ -109,8 +109,8 @@ static int see_hidden_name(struct compared *c, const char *path) {
         return r >= 0 && S_ISDIR(entry.st.st_mode) ? push_hidden(c, path) : r;
 }
 
-static int see_hidden(struct compared *c, const char *folder) {
-        int r = push_hidden(c, folder);
+static int see_hidden(struct compared *c, const char *directory) {
+        int r = push_hidden(c, directory);
 
         while (r >= 0 && c->n_hidden > 0) {
                 _cleanup_(names_list_done) struct names_list list = {0};
@@ -145,16 +145,16 @@ static int compare_folders(struct compared *c, const char *path, const struct pl
 /* Whether the layer's entry is what lay below it. What goes away meanwhile counts as another. 1, 0 or -errno. */
 static int is_as_below(struct compared *c, const char *path, const struct below_entry *entry) {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-        _cleanup_(freep) char *folder = strndup(path, slash ? (size_t) (slash - path) : 0);
+        _cleanup_(freep) char *directory = strndup(path, slash ? (size_t) (slash - path) : 0);
         const struct place below = {.dir = entry->dir, .name = name, .st = entry->st};
         _cleanup_(closep) int dir = -1;
         struct place own = {.name = name};
         struct change change = {0};
         int r;
 
-        if (!folder)
+        if (!directory)
                 return -ENOMEM;
-        dir = own.dir = upper_open_folder(&c->view.upper, folder, false, NULL);
+        dir = own.dir = upper_open_folder(&c->view.upper, directory, false, NULL);
         if (dir < 0 || fstatat(dir, name, &own.st, AT_SYMLINK_NOFOLLOW) < 0)
                 return 0;
         if (S_ISDIR(own.st.st_mode) && S_ISDIR(below.st.st_mode))

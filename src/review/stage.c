@@ -33,7 +33,7 @@ static int open_staged(struct journal *journal, int dir, struct staged *ret) {
         return 0;
 }
 
-/* The owner that something new in a folder gets, or the one that it replaces has: never the box's. Only root can and
+/* The owner that something new in a directory gets, or the one that it replaces has: never the box's. Only root can and
  * must care. */
 static int set_owner(int fd, int dir, const struct stat *old) {
         struct stat parent;
@@ -186,7 +186,8 @@ int stage_place(struct journal *journal, int dir, struct staged *staged, bool is
         if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || !same_entry(&now, old))
                 return -ESTALE;
         if (S_ISDIR(old->st_mode)) {
-                /* An exchange would leave a folder that is not empty after all under our name if we are killed then. */
+                /* An exchange would leave a directory that is not empty after all under our name if we are killed then.
+                 */
                 if (unlinkat(dir, name, AT_REMOVEDIR) < 0)
                         return -errno;
                 return place_new(dir, staged, false, name);

@@ -1,4 +1,5 @@
-/* Staging: a file, link or folder made ready beside its place in a host folder, and then put there in one step. */
+/* Staging: a file, link or directory made ready beside its place in a host directory, and then put there in one step.
+ */
 #pragma once
 
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ int stage_file(struct journal *journal, int dir, const char *name, int from, con
                const struct stat *old, const struct buf *text, struct staged *ret);
 int stage_link(struct journal *journal, int dir, const char *target, const struct stat *st, struct staged *ret);
 
-/* An empty folder that its owner may write in; attributes and mode come when it is full. */
+/* An empty directory that its owner may write in; attributes and mode come when it is full. */
 int stage_folder(struct journal *journal, int dir, struct staged *ret);
 
 /* Its content reaches the disk: before it is placed. */

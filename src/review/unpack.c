@@ -1,8 +1,8 @@
 /* Importing a layer; see pack.h.
  *
- * Nothing in the archive is believed. A path is plain names alone, and each folder on the way is one that this import
- * made, for it is opened beneath the upper without links; what is made must not be there yet. Folders are open for
- * their owner until the end, when they get their modes, the innermost first. */
+ * Nothing in the archive is believed. A path is plain names alone, and each directory on the way is one that this
+ * import made, for it is opened beneath the upper without links; what is made must not be there yet. Directories are
+ * open for their owner until the end, when they get their modes, the innermost first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "../base/strv.h"
 #include "../tree/tree.h"
 
-struct folder {
+struct directory {
         char *path;
         mode_t mode;
         struct timespec mtime;
@@ -32,7 +32,7 @@ struct unpack {
         size_t n_records;
         struct manifest_record **sparse; /* sorted by path */
         size_t n_sparse;
-        struct folder *folders;
+        struct directory *directories;
         size_t n_folders, room;
         char **links; /* paths of symbolic links */
         /* the file that is being filled */
@@ -63,11 +63,11 @@ void unpack_free(struct unpack *u) {
         for (size_t i = 0; i < u->n_records; i++)
                 manifest_record_done(&u->records[i]);
         for (size_t i = 0; i < u->n_folders; i++)
-                free(u->folders[i].path);
+                free(u->directories[i].path);
         strv_free(u->links);
         free(u->records);
         free(u->sparse);
-        free(u->folders);
+        free(u->directories);
         free(u->text);
         free(u->path);
         closep(&u->fd);
@@ -94,9 +94,9 @@ static int fail(struct hutch_error *err, const char *path, int r) {
         case -ELOOP:
         case -ENOTDIR:
         case -EXDEV:
-                return refuse(err, path, "leads through something that is no folder");
+                return refuse(err, path, "leads through something that is no directory");
         case -ENOENT:
-                return refuse(err, path, "the archive has no folder for it");
+                return refuse(err, path, "the archive has no directory for it");
         default:
                 return error_set(err, HUTCH_E_IO, r, "cannot unpack %s: %s", path, errno_text(-r));
         }
@@ -150,10 +150,10 @@ static int note_folder(struct unpack *u, const char *path, const struct archive_
 
         if (copy && u->n_folders == u->room) {
                 size_t room = u->room ? u->room * 2 : 64;
-                struct folder *grown = reallocarray(u->folders, room, sizeof(*grown));
+                struct directory *grown = reallocarray(u->directories, room, sizeof(*grown));
 
                 if (grown) {
-                        u->folders = grown;
+                        u->directories = grown;
                         u->room = room;
                 }
         }
@@ -161,8 +161,8 @@ static int note_folder(struct unpack *u, const char *path, const struct archive_
                 free(copy);
                 return -ENOMEM;
         }
-        u->folders[u->n_folders++] =
-                (struct folder){.path = copy, .mode = item->mode & 07777, .mtime = {item->sec, item->nsec}};
+        u->directories[u->n_folders++] =
+                (struct directory){.path = copy, .mode = item->mode & 07777, .mtime = {item->sec, item->nsec}};
         return 0;
 }
 
@@ -409,12 +409,12 @@ int unpack_end(struct unpack *u, const struct review_pair *pair, int layer, bool
         if (r >= 0 && !links)
                 r = check_links(u, pair, err);
         for (size_t i = u->n_folders; r >= 0 && i-- > 0;) {
-                const struct folder *folder = &u->folders[i];
-                const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, folder->mtime};
-                _cleanup_(closep) int fd = tree_open(u->upper, folder->path, O_RDONLY | O_DIRECTORY);
+                const struct directory *directory = &u->directories[i];
+                const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, directory->mtime};
+                _cleanup_(closep) int fd = tree_open(u->upper, directory->path, O_RDONLY | O_DIRECTORY);
 
-                if (fd < 0 || fchmod(fd, folder->mode) < 0 || futimens(fd, times) < 0)
-                        return fail(err, folder->path, fd < 0 ? fd : -errno);
+                if (fd < 0 || fchmod(fd, directory->mode) < 0 || futimens(fd, times) < 0)
+                        return fail(err, directory->path, fd < 0 ? fd : -errno);
         }
         return r < 0 ? r : write_base(u, lower, layer, err);
 }

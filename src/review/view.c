@@ -1,5 +1,5 @@
 /* The merge; see view.h. It is looked up name by name from the top, as overlayfs does it: a whiteout ends the way, an
- * opaque folder hides the host's side of all beneath it, and what the upper does not have is the host's. */
+ * opaque directory hides the host's side of all beneath it, and what the upper does not have is the host's. */
 #include "view.h"
 
 #include <errno.h>
@@ -33,20 +33,21 @@ static size_t shared(const char *a, const char *b) {
         return (!a[n] || a[n] == '/') && (!b[n] || b[n] == '/') ? n : whole;
 }
 
-/* Whether a folder of the upper is opaque, or lies in one that is. What it shares with the last one asked for is not
- * looked at again: names are asked for folder by folder, and the folders may be thousands deep. 1, 0 or -errno. */
-static int is_hidden(struct view *view, const char *folder) {
-        size_t n = view->known ? shared(view->known, folder) : 0, opaque = SIZE_MAX;
+/* Whether a directory of the upper is opaque, or lies in one that is. What it shares with the last one asked for is not
+ * looked at again: names are asked for directory by directory, and the directories may be thousands deep. 1, 0 or
+ * -errno. */
+static int is_hidden(struct view *view, const char *directory) {
+        size_t n = view->known ? shared(view->known, directory) : 0, opaque = SIZE_MAX;
         char *copy;
 
         if (view->known && view->known_opaque <= n)
                 opaque = view->known_opaque;
-        while (folder[n] && opaque == SIZE_MAX) {
+        while (directory[n] && opaque == SIZE_MAX) {
                 _cleanup_(freep) char *here = NULL;
                 _cleanup_(closep) int fd = -1;
 
-                n += (n > 0) + strcspn(folder + n + (n > 0), "/");
-                here = part(folder, n);
+                n += (n > 0) + strcspn(directory + n + (n > 0), "/");
+                here = part(directory, n);
                 if (!here)
                         return -ENOMEM;
                 fd = upper_open_folder(&view->upper, here, false, NULL);
@@ -55,7 +56,7 @@ static int is_hidden(struct view *view, const char *folder) {
                 if (tree_is_opaque(fd))
                         opaque = n;
         }
-        copy = strdup(folder);
+        copy = strdup(directory);
         if (!copy)
                 return -ENOMEM;
         free(view->known);
@@ -70,23 +71,23 @@ static int stat_lower(struct view *view, const char *path, struct stat *ret, int
         return tree_stat(view->pair->lower, path, ret);
 }
 
-/* A name whose folder the upper has, which is then a folder all the way. -EAGAIN where it has not. */
+/* A name whose directory the upper has, which is then a directory all the way. -EAGAIN where it has not. */
 static int stat_in_folder(struct view *view, const char *path, struct stat *ret, int *ret_root) {
         const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *folder = part(path, slash ? (size_t) (slash - path) : 0);
+        _cleanup_(freep) char *directory = part(path, slash ? (size_t) (slash - path) : 0);
         _cleanup_(closep) int dir = -1;
         struct stat st;
         int r;
 
-        if (!folder)
+        if (!directory)
                 return -ENOMEM;
-        dir = upper_open_folder(&view->upper, folder, false, NULL);
+        dir = upper_open_folder(&view->upper, directory, false, NULL);
         if (dir < 0)
                 return -EAGAIN;
         if (fstatat(dir, slash ? slash + 1 : path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
                 if (errno != ENOENT)
                         return -errno;
-                r = is_hidden(view, folder);
+                r = is_hidden(view, directory);
                 if (r < 0)
                         return r;
                 return r > 0 ? -ENOENT : stat_lower(view, path, ret, ret_root);
@@ -106,7 +107,7 @@ int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_ro
         if (r != -EAGAIN)
                 return r;
         for (size_t n = strcspn(path, "/");; n += 1 + strcspn(path + n + 1, "/")) {
-                _cleanup_(freep) char *here = part(path, n), *folder = NULL;
+                _cleanup_(freep) char *here = part(path, n), *directory = NULL;
                 _cleanup_(closep) int dir = -1, fd = -1;
                 const char *name;
                 struct stat st;
@@ -114,11 +115,11 @@ int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_ro
                 if (!here)
                         return -ENOMEM;
                 name = strrchr(here, '/');
-                folder = part(here, name ? (size_t) (name - here) : 0);
+                directory = part(here, name ? (size_t) (name - here) : 0);
                 name = name ? name + 1 : here;
-                if (!folder)
+                if (!directory)
                         return -ENOMEM;
-                dir = upper_open_folder(&view->upper, folder, false, NULL);
+                dir = upper_open_folder(&view->upper, directory, false, NULL);
                 if (dir < 0)
                         return dir;
                 if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {

@@ -14,7 +14,7 @@ struct view {
         const struct base *base;  /* what the box never saw is left out; NULL: nothing is */
         struct protect_tree seen; /* this view, as the judge looks at it */
         struct protect *protect;  /* made when first needed */
-        char *known;              /* the folder of the upper that was last asked for what hides the host's */
+        char *known;              /* the directory of the upper that was last asked for what hides the host's */
         size_t known_opaque;      /* how much of its path is the outermost opaque one's; SIZE_MAX: none is */
 };
 

@@ -1,11 +1,11 @@
 /* Walking a pair; see walk.h.
  *
- * Folders that are still to be looked at wait on a stack, as paths, and each is opened from the pair's roots when its
- * turn comes: no recursion, two folders open at any time, and a folder that somebody moves meanwhile is simply not
- * there. A folder is looked at in one of three ways: it is in both trees, only in the upper, or only on the host (and
- * so deleted, with all that is in it). Only where the upper's folder is opaque, or lies in one that is, the host's
- * names have to be listed beside the upper's: everywhere else the host's folders are as large as they like and cost
- * nothing.
+ * Directories that are still to be looked at wait on a stack, as paths, and each is opened from the pair's roots when
+ * its turn comes: no recursion, two directories open at any time, and a directory that somebody moves meanwhile is
+ * simply not there. A directory is looked at in one of three ways: it is in both trees, only in the upper, or only on
+ * the host (and so deleted, with all that is in it). Only where the upper's directory is opaque, or lies in one that
+ * is, the host's names have to be listed beside the upper's: everywhere else the host's directories are as large as
+ * they like and cost nothing.
  *
  * Where paths reach PATH_MAX, the walk ends with a remark: no program of the host could name what lies deeper. */
 #include "walk.h"
@@ -27,7 +27,7 @@ struct pending {
         char *path;
         enum side side;
         bool hidden;   /* the host's names do not shine through */
-        size_t change; /* the folder's own place in the list, or SIZE_MAX */
+        size_t change; /* the directory's own place in the list, or SIZE_MAX */
 };
 
 struct walk {
@@ -133,7 +133,7 @@ static bool is_hosts_edit(const struct walk *w, const char *path, const struct p
                base_equals_box(stamp, upper->dir, upper->name, &upper->st);
 }
 
-/* A folder of the upper; `lower` is what the host has there, or NULL. */
+/* A directory of the upper; `lower` is what the host has there, or NULL. */
 static int see_folder(struct walk *w, const struct pending *in, const char *path, const struct stat *lower) {
         struct stat st;
         _cleanup_(closep) int fd = upper_open_folder(&w->view->upper, path, false, &st), host = -1;
@@ -263,7 +263,7 @@ static int see_content(struct walk *w, const struct pending *in) {
                 host = tree_open(w->view->pair->lower, in->path, (names ? O_RDONLY : O_PATH) | O_DIRECTORY);
                 r = host < 0 ? host : names ? tree_list(host, &lower) : 0;
                 if (r == -EACCES || r == -EXDEV)
-                        r = remark(w, in, false, "the host's folder cannot be read");
+                        r = remark(w, in, false, "the host's directory cannot be read");
                 else if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
                         r = 0; /* the host has just removed or replaced it */
                 else if (r < 0)

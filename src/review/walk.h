@@ -1,4 +1,4 @@
-/* Walking a pair: every difference between the host folder and the merge. */
+/* Walking a pair: every difference between the host directory and the merge. */
 #pragma once
 
 #include "review.h"

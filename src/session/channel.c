@@ -1,4 +1,4 @@
-/* See channel.h. The folder cannot be changed by the box; names are opened as if it could. */
+/* See channel.h. The directory cannot be changed by the box; names are opened as if it could. */
 #include "channel.h"
 
 #include <errno.h>

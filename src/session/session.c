@@ -98,7 +98,7 @@ static void give_up(struct session *s, const struct outcome *why) {
 }
 
 /* A box that ran into a limit is started again. The shell gets the state of the last completed run; what else ran, and
- * what was in folders without a layer, is gone. */
+ * what was in directories without a layer, is gone. */
 static void on_revive(void *data) {
         struct session *s = data;
         struct outcome failed = {.exit_code = 125};

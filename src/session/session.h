@@ -1,9 +1,9 @@
 /* A session: a box with a shell that stays, and commands that it runs one after the other.
  *
  * The shell is a real bash (or sh) without a terminal. It reads short lines from a pipe, each of which makes it read a
- * text from the channel's folder with the run's own streams, and then tells the status through another pipe. No prompt
- * is ever scraped, and what a text prints cannot be mistaken for an answer. After a run the shell tells its state,
- * which a new shell is given when the old one is gone. */
+ * text from the channel's directory with the run's own streams, and then tells the status through another pipe. No
+ * prompt is ever scraped, and what a text prints cannot be mistaken for an answer. After a run the shell tells its
+ * state, which a new shell is given when the old one is gone. */
 #pragma once
 
 #include "../supervise/run.h"

@@ -499,8 +499,8 @@ static void wait_for_locks(const struct guard *g) {
                 for (size_t i = 0; i < g->n_configs; i++) {
                         _cleanup_(freep) char *lock = NULL;
 
-                        locked = locked || (asprintf(&lock, "%s.lock", g->configs[i].path) >= 0 &&
-                                            access(lock, F_OK) == 0);
+                        locked = locked ||
+                                 (asprintf(&lock, "%s.lock", g->configs[i].path) >= 0 && access(lock, F_OK) == 0);
                 }
                 if (!locked)
                         return;

@@ -40,7 +40,7 @@ struct tail {
 struct run_input {
         const struct plan *plan; /* both live as long as the run */
         const struct host_facts *facts;
-        const char *layers; /* the folder of the box's layers; NULL: it has none on disk */
+        const char *layers; /* the directory of the box's layers; NULL: it has none on disk */
         struct run_stream streams[3];
         int messages; /* captured output goes here, tagged with the stream's number; -1: into the buffers */
         void (*see)(void *user, int stream, const void *data, size_t len);

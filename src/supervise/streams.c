@@ -104,7 +104,7 @@ static int classify(int stream, struct run_stream *s, bool relayed, bool *ret_pa
                                  errno_text(errno));
         }
         if (S_ISDIR(st.st_mode))
-                return error_set(err, HUTCH_E_IO, EISDIR, "%s is a folder: a box does not take one as a stream",
+                return error_set(err, HUTCH_E_IO, EISDIR, "%s is a directory: a box does not take one as a stream",
                                  stream_names[stream]);
         if (is_null_device(&st))
                 s->mode = HUTCH_STREAM_NONE;

@@ -1,9 +1,9 @@
-/* Which file systems are mounted beneath a folder, and how the folder is split into parts that have none.
+/* Which file systems are mounted beneath a directory, and how the directory is split into parts that have none.
  *
- * Who is not root cannot have a copy of a folder without what is mounted in it: the kernel locks mounts together when a
- * user namespace copies them, for what is beneath a mount may be hidden by it on purpose. So no overlay takes such a
- * folder, and each part of it must have one of its own: every mount, every folder on the way to one, and every folder
- * beside those ways.
+ * Who is not root cannot have a copy of a directory without what is mounted in it: the kernel locks mounts together
+ * when a user namespace copies them, for what is beneath a mount may be hidden by it on purpose. So no overlay takes
+ * such a directory, and each part of it must have one of its own: every mount, every directory on the way to one, and
+ * every directory beside those ways.
  *
  * The list of mounts also holds those that something was mounted over later: what a path leads to now is asked of the
  * path itself. */
@@ -36,7 +36,7 @@ static int add(struct path_fact *fact, const char *path, const struct stat *st, 
         fact->mounts = grown;
         one = &fact->mounts[fact->n_mounts];
         *one = (struct mount_fact){.path = strdup(path),
-                                   .folder = S_ISDIR(st->st_mode),
+                                   .directory = S_ISDIR(st->st_mode),
                                    .special = !S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode),
                                    .dev = st->st_dev,
                                    .ino = st->st_ino,
@@ -49,7 +49,7 @@ static int add(struct path_fact *fact, const char *path, const struct stat *st, 
         return 0;
 }
 
-/* A mount in a folder that the caller may not enter: the folder stands for it. It is as closed to the box. */
+/* A mount in a directory that the caller may not enter: the directory stands for it. It is as closed to the box. */
 static int add_closed(struct path_fact *fact, char *path) {
         struct mount_fact *one;
         struct stat st = {0};
@@ -89,7 +89,7 @@ static int add_mount(struct path_fact *fact, char *path, unsigned long long id) 
         return r;
 }
 
-/* The folders above a mount, up to but without the one that all is about, are ways to it. */
+/* The directories above a mount, up to but without the one that all is about, are ways to it. */
 static int add_ways(struct path_fact *fact, const char *mount) {
         _cleanup_(freep) char *path = strdup(mount);
         size_t least = strlen(fact->real);
@@ -117,10 +117,11 @@ static int add_ways(struct path_fact *fact, const char *mount) {
         return 0;
 }
 
-/* The folders in `folder` that are neither mounts nor ways. One that cannot be listed is found out by who attaches it.
+/* The directories in `directory` that are neither mounts nor ways. One that cannot be listed is found out by who
+ * attaches it.
  */
-static int add_beside(struct path_fact *fact, const char *folder) {
-        DIR *dir = opendir(folder);
+static int add_beside(struct path_fact *fact, const char *directory) {
+        DIR *dir = opendir(directory);
         struct dirent *entry;
         int r = 0;
 
@@ -131,7 +132,7 @@ static int add_beside(struct path_fact *fact, const char *folder) {
 
                 if (streq(entry->d_name, ".") || streq(entry->d_name, "..") ||
                     (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
-                    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int) sizeof(path) ||
+                    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >= (int) sizeof(path) ||
                     find(fact, path) || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                         continue;
                 r = add(fact, path, &st, &one);

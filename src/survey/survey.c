@@ -14,7 +14,7 @@
 
 static const char *const system_paths[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
                                            "/libx32", "/etc", "/opt",  "/nix", "/snap"};
-_Static_assert(ARRAY_SIZE(system_paths) <= N_SYSTEM_MOST, "room for every system folder");
+_Static_assert(ARRAY_SIZE(system_paths) <= N_SYSTEM_MOST, "room for every system directory");
 
 int survey_look_at(const char *path, struct path_fact *ret) {
         char real[PATH_MAX];
@@ -104,7 +104,8 @@ static int look_at_system(struct survey *s) {
         return 0;
 }
 
-/* Where a path that may not exist yet will lie: its deepest folder that is there resolved, the rest as it is written.
+/* Where a path that may not exist yet will lie: its deepest directory that is there resolved, the rest as it is
+ * written.
  */
 static int resolve_ahead(const char *path, char **ret) {
         _cleanup_(freep) char *head = NULL;
@@ -206,8 +207,9 @@ static int look_at_caller(struct survey *s) {
         if (r >= 0)
                 r = add_own_folder(s, "XDG_STATE_HOME", ".local/state");
         n = strv_length(s->own_folders);
-        if (r >= 0 && n > 0 && (asprintf(&s->empty, "%s/empty", s->own_folders[n - 1]) < 0 ||
-                                asprintf(&s->quarantine, "%s/quarantine", s->own_folders[n - 1]) < 0))
+        if (r >= 0 && n > 0 &&
+            (asprintf(&s->empty, "%s/empty", s->own_folders[n - 1]) < 0 ||
+             asprintf(&s->quarantine, "%s/quarantine", s->own_folders[n - 1]) < 0))
                 r = -ENOMEM;
         if (r >= 0)
                 r = add_own_folder(s, "XDG_CACHE_HOME", ".cache");

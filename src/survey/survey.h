@@ -1,5 +1,5 @@
 /* The survey looks at what a policy names and what the caller is, once, before the plan is made: which paths exist and
- * where they really lie, which system folders the host has, who is calling. It decides nothing and changes nothing.
+ * where they really lie, which system directories the host has, who is calling. It decides nothing and changes nothing.
  *
  * Its cost depends on what the policy names, never on what a workspace holds. */
 #pragma once
@@ -8,14 +8,14 @@
 
 #include "../policy/policy.h"
 
-/* A part of a folder in which other file systems are mounted: one of those, a folder on the way to one, or a folder
- * beside that way. */
+/* A part of a directory in which other file systems are mounted: one of those, a directory on the way to one, or a
+ * directory beside that way. */
 struct mount_fact {
         char *path;
-        bool folder;  /* else a file, or: */
-        bool special; /* a socket, FIFO or device */
-        bool mounted; /* a file system of its own */
-        bool split;   /* others are mounted in it, so that no overlay takes it as it is */
+        bool directory; /* else a file, or: */
+        bool special;   /* a socket, FIFO or device */
+        bool mounted;   /* a file system of its own */
+        bool split;     /* others are mounted in it, so that no overlay takes it as it is */
         dev_t dev;
         ino_t ino;
         uid_t uid;
@@ -39,7 +39,7 @@ struct path_fact {
         size_t n_matches;
 };
 
-/* A folder of the host's root that belongs to the system. */
+/* A directory of the host's root that belongs to the system. */
 struct system_fact {
         const char *path;      /* "/usr" */
         char *link;            /* its target where it is a symbolic link (merged /usr) */
@@ -86,15 +86,15 @@ struct survey {
         uint64_t memory;   /* of the host, in bytes */
         const char *npmrc; /* the configuration of npm for the whole host, NULL if there is none */
         char *cpuinfo; /* /proc/cpuinfo of as many processors as the policy's share comes to; NULL: no share is set */
-        /* With --cow / only: where the skeleton of the system's folders is or will be, NULL if there is no place for
-         * it; and whether the host has a package database, and one that can be a layer. */
+        /* With --cow / only: where the skeleton of the system's directories is or will be, NULL if there is no place
+         * for it; and whether the host has a package database, and one that can be a layer. */
         char *skeleton;
         bool has_dpkg, has_apt, database_mounted;
         char *system_passwd, *system_group; /* the lines of /etc/passwd and /etc/group that are the system's */
-        char *tools;                        /* hutch's folder of tools for the box, NULL if it is not installed */
-        char *cache;                        /* hutch's cache folder, links resolved */
-        char *empty;                        /* of hutch's state: empty folders that a session's own are layers over */
-        char **own_folders;                 /* hutch's configuration, data and state folders: no box may write there */
+        char *tools;                        /* hutch's directory of tools for the box, NULL if it is not installed */
+        char *cache;                        /* hutch's cache directory, links resolved */
+        char *empty;        /* of hutch's state: empty directories that a session's own are layers over */
+        char **own_folders; /* hutch's configuration, data and state directories: no box may write there */
 };
 
 int survey_make(const struct hutch_policy *policy, char *const *env, struct survey **ret, struct hutch_error *err);

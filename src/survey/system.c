@@ -1,4 +1,4 @@
-/* What the survey finds out about the system's folders for a box in which they are copy-on-write (--cow /). */
+/* What the survey finds out about the system's directories for a box in which they are copy-on-write (--cow /). */
 #include "system.h"
 
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 
-/* A change of these says that folders came or went: databases of packages by their time, folders by the number of those
- * in them. A look at each of twenty thousand would cost more than a box; a skeleton that is out of date misses folders
+/* A change of these says that directories came or went: databases of packages by their time, directories by the number of those
+ * in them. A look at each of twenty thousand would cost more than a box; a skeleton that is out of date misses directories
  * (which then cannot be written to), and shows nothing that it should not. */
 static const char *const databases[] = {"/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
                                         "/usr/lib/sysimage/rpm/rpmdb.sqlite", "/var/lib/pacman/local",
                                         "/lib/apk/db/installed"};
-static const char *const folders[] = {"/usr",
+static const char *const directories[] = {"/usr",
                                       "/usr/lib",
                                       "/usr/share",
                                       "/usr/include",
@@ -43,8 +43,8 @@ static uint64_t digest(void) {
                         mix(&hash, &st.st_ino, sizeof(st.st_ino));
                         mix(&hash, &st.st_mtim, sizeof(st.st_mtim));
                 }
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-                if (stat(folders[i], &st) == 0) {
+        for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+                if (stat(directories[i], &st) == 0) {
                         mix(&hash, &st.st_ino, sizeof(st.st_ino));
                         mix(&hash, &st.st_mode, sizeof(st.st_mode));
                         mix(&hash, &st.st_nlink, sizeof(st.st_nlink));

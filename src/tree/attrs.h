@@ -1,4 +1,4 @@
-/* The user.* attributes of a file or folder, those of overlayfs itself (user.overlay.*) left out. */
+/* The user.* attributes of a file or directory, those of overlayfs itself (user.overlay.*) left out. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* See copy.h.
  *
- * Files with several names: the copy is made in the folder `links`, named by the inode, and every name gets a link to
- * it. So neither a table nor a descriptor is kept for each of them, however many a box has made. */
+ * Files with several names: the copy is made in the directory `links`, named by the inode, and every name gets a link
+ * to it. So neither a table nor a descriptor is kept for each of them, however many a box has made. */
 #include "copy.h"
 
 #include <errno.h>

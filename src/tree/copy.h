@@ -1,4 +1,4 @@
-/* One entry of an upper that is not a folder, made a second time beside it.
+/* One entry of an upper that is not a directory, made a second time beside it.
  *
  * For whoever cannot have a hard link: because the upper goes on being written in, or because a file has as many links
  * as its file system allows. Type, content with its holes, attributes, owner, mode and times are the same; a file's
@@ -10,11 +10,12 @@
 #include "merge.h"
 
 struct copier {
-        int links; /* a folder on the same file system: files with several names are kept there meanwhile; -1: none */
+        int links; /* a directory on the same file system: files with several names are kept there meanwhile; -1: none
+                    */
         struct tree_copied cost;
 };
 
-/* `name` of the folder `dir`, whose stat is `st`, into the folder `dest`. */
+/* `name` of the directory `dir`, whose stat is `st`, into the directory `dest`. */
 int copy_entry(struct copier *copier, int dir, const char *name, int dest, const struct stat *st);
 
 /* Every attribute but the marks that a merge makes itself. */

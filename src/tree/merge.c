@@ -1,12 +1,12 @@
 /* Several uppers made one; see merge.h.
  *
- * Folder by folder, from the top: of each name the topmost upper's entry counts. A folder that lower uppers have too is
- * merged with theirs, down to the first that is opaque or that has something else there; the result then hides the
- * host's folder, and is opaque.
+ * Directory by directory, from the top: of each name the topmost upper's entry counts. A directory that lower uppers
+ * have too is merged with theirs, down to the first that is opaque or that has something else there; the result then
+ * hides the host's directory, and is opaque.
  *
- * Neither recursion nor paths: on the way down a folder's descriptor is closed as soon as its child is open, and found
- * again as the child's ".." on the way up. Only those uppers that have no such child keep theirs, and each can be left
- * behind once: however deep the trees, there are no more descriptors than uppers. */
+ * Neither recursion nor paths: on the way down a directory's descriptor is closed as soon as its child is open, and
+ * found again as the child's ".." on the way up. Only those uppers that have no such child keep theirs, and each can be
+ * left behind once: however deep the trees, there are no more descriptors than uppers. */
 #include "merge.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "tree.h"
 #include "upper.h"
 
-/* A folder of one of the uppers. */
+/* A directory of one of the uppers. */
 struct source {
         int fd; /* -1 while the walk is beneath it */
         bool lent, descended;
@@ -97,7 +97,7 @@ static int gather(struct level *l) {
         return 0;
 }
 
-/* The folder is filled: it gets what it is to look like. */
+/* The directory is filled: it gets what it is to look like. */
 static int finish(struct level *l) {
         const struct stat *st = &l->sources[0].st;
         const struct timespec times[] = {st->st_atim, st->st_mtim};
@@ -144,7 +144,7 @@ static int reopen_parent(int child, const struct stat *was) {
         return was && (st.st_dev != was->st_dev || st.st_ino != was->st_ino) ? -ESTALE : take_fd(&fd);
 }
 
-/* Back to the folder above, whose descriptors are those of the child's "..": opened before the child has its mode
+/* Back to the directory above, whose descriptors are those of the child's "..": opened before the child has its mode
  * again, which may let nobody pass. */
 static int leave(struct merge *m) {
         struct level *child = &m->levels[m->n - 1], *up = m->n > 1 ? &m->levels[m->n - 2] : NULL;
@@ -184,7 +184,7 @@ static int take_entry(struct merge *m, int dir, const char *name, int dest, cons
         return errno == EMLINK ? copy_entry(&other, dir, name, dest, st) : -errno;
 }
 
-/* The uppers that have a share in the folder `name`, from the `first` on. Their parents are not closed yet. */
+/* The uppers that have a share in the directory `name`, from the `first` on. Their parents are not closed yet. */
 static int open_children(struct level *up, size_t first, const char *name, struct level *ret) {
         for (size_t i = first; i < up->n && !ret->opaque; i++) {
                 struct source *s = &ret->sources[ret->n];
@@ -215,7 +215,7 @@ static int descend(struct merge *m, size_t first, const char *name) {
 
         l.sources = calloc(up->n, sizeof(*l.sources));
         r = l.sources ? open_children(up, first, name, &l) : -ENOMEM;
-        /* In an opaque folder everything is, and needs no mark. */
+        /* In an opaque directory everything is, and needs no mark. */
         if (r >= 0 && mkdirat(up->dest, name, 0700) < 0)
                 r = -errno;
         if (r >= 0) {
@@ -246,7 +246,7 @@ static int take(struct merge *m, const char *name) {
                 }
                 if (S_ISDIR(st.st_mode))
                         return descend(m, i, name);
-                /* Where the host's folder is hidden there is nothing left to hide. */
+                /* Where the host's directory is hidden there is nothing left to hide. */
                 if (l->opaque && tree_is_whiteout(&st))
                         return 0;
                 return take_entry(m, l->sources[i].fd, name, l->dest, &st);

@@ -15,7 +15,8 @@
 #define LINKS "copy.links"
 
 int mirror_open(const struct mirror *m, const char *name) {
-        _cleanup_(closep) int copies = openat(m->folder, MIRROR_COPY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(closep) int copies =
+                openat(m->directory, MIRROR_COPY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         int fd = copies < 0 ? -1 : openat(copies, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
@@ -47,7 +48,7 @@ static bool may_pass_over(int r) {
         return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES;
 }
 
-static int add_folders(struct paths *queue, int dir, const char *folder) {
+static int add_folders(struct paths *queue, int dir, const char *directory) {
         _cleanup_(names_list_done) struct names_list names = {0};
         int r = tree_list(dir, &names);
 
@@ -57,7 +58,7 @@ static int add_folders(struct paths *queue, int dir, const char *folder) {
 
                 if (fstatat(dir, names.names[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
                         continue;
-                inner = tree_join(folder, names.names[i]);
+                inner = tree_join(directory, names.names[i]);
                 r = inner ? paths_add(queue, inner) : -ENOMEM;
         }
         return r;
@@ -69,18 +70,18 @@ int mirror_walk(int root, bool own, mirror_see see, void *user) {
         int r = paths_add(&queue, "");
 
         while (r >= 0 && queue.n > 0) {
-                _cleanup_(freep) char *folder = queue.items[--queue.n];
+                _cleanup_(freep) char *directory = queue.items[--queue.n];
                 struct stat st;
-                _cleanup_(closep) int dir = own ? upper_open_folder(&upper, folder, false, &st)
-                                                : tree_open(root, folder, O_RDONLY | O_DIRECTORY);
+                _cleanup_(closep) int dir = own ? upper_open_folder(&upper, directory, false, &st)
+                                                : tree_open(root, directory, O_RDONLY | O_DIRECTORY);
 
                 if (dir < 0) {
                         r = may_pass_over(dir) ? 0 : dir;
                         continue;
                 }
-                r = !own && fstat(dir, &st) < 0 ? -errno : see(user, dir, &st, folder);
+                r = !own && fstat(dir, &st) < 0 ? -errno : see(user, dir, &st, directory);
                 if (r >= 0)
-                        r = add_folders(&queue, dir, folder);
+                        r = add_folders(&queue, dir, directory);
         }
         return r;
 }
@@ -100,13 +101,14 @@ struct making {
         struct mirror *m;
         int from, to;
         struct copier copier;
-        struct paths folders; /* in the order in which they were made: dressed when they are full */
+        struct paths directories; /* in the order in which they were made: dressed when they are full */
         enum { SHARES_UNKNOWN, SHARES, SHARES_NOT } shares;
 };
 
-static void leave_out(struct mirror *m, const char *folder, const char *name) {
+static void leave_out(struct mirror *m, const char *directory, const char *name) {
         if (m->left_out++ == 0)
-                snprintf(m->first_left_out, sizeof(m->first_left_out), "%s%s%s", folder, folder[0] ? "/" : "", name);
+                snprintf(m->first_left_out, sizeof(m->first_left_out), "%s%s%s", directory, directory[0] ? "/" : "",
+                         name);
 }
 
 /* Whether files can share their place on the disk with the copy. Tried with one of them. */
@@ -122,31 +124,31 @@ static bool can_share(struct making *c, int dir, const char *name) {
         return c->shares == SHARES;
 }
 
-static int copy_one(struct making *c, int dir, const char *folder, int dest, const char *name) {
+static int copy_one(struct making *c, int dir, const char *directory, int dest, const char *name) {
         struct stat st;
         int r;
 
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno == ENOENT ? 0 : -errno;
         if (S_ISDIR(st.st_mode)) {
-                _cleanup_(freep) char *inner = tree_join(folder, name);
+                _cleanup_(freep) char *inner = tree_join(directory, name);
                 _cleanup_(closep) int fd = tree_open(dir, name, O_RDONLY | O_DIRECTORY);
 
                 if (!inner)
                         return -ENOMEM;
                 if (fd < 0) {
-                        leave_out(c->m, folder, name);
+                        leave_out(c->m, directory, name);
                         return fd == -EACCES || fd == -ENOENT || fd == -EXDEV ? 0 : fd;
                 }
                 if (mkdirat(dest, name, 0700) < 0)
                         return -errno;
-                return paths_add(&c->folders, inner);
+                return paths_add(&c->directories, inner);
         }
         if (S_ISREG(st.st_mode)) {
                 int fd = tree_open_file(dir, name);
 
                 if (fd < 0) {
-                        leave_out(c->m, folder, name);
+                        leave_out(c->m, directory, name);
                         return fd == -EACCES || fd == -ENOENT ? 0 : fd;
                 }
                 close(fd);
@@ -154,29 +156,29 @@ static int copy_one(struct making *c, int dir, const char *folder, int dest, con
                     !can_share(c, dir, name))
                         return -EDQUOT;
         } else if (!S_ISLNK(st.st_mode) && !S_ISFIFO(st.st_mode)) {
-                leave_out(c->m, folder, name);
+                leave_out(c->m, directory, name);
                 return 0;
         }
         r = copy_entry(&c->copier, dir, name, dest, &st);
         return r == -ENOENT ? 0 : r; /* gone meanwhile */
 }
 
-static int copy_folder(void *user, int dir, const struct stat *st _unused_, const char *folder) {
+static int copy_folder(void *user, int dir, const struct stat *st _unused_, const char *directory) {
         struct making *c = user;
         _cleanup_(names_list_done) struct names_list names = {0};
-        _cleanup_(closep) int dest = tree_open(c->to, folder, O_RDONLY | O_DIRECTORY);
+        _cleanup_(closep) int dest = tree_open(c->to, directory, O_RDONLY | O_DIRECTORY);
         int r = dest < 0 ? dest : tree_list(dir, &names);
 
         if (dest == -ENOENT) /* made meanwhile, after its parent was read */
                 return 0;
         for (size_t i = 0; r >= 0 && i < names.n; i++)
-                r = copy_one(c, dir, folder, dest, names.names[i]);
+                r = copy_one(c, dir, directory, dest, names.names[i]);
         return r;
 }
 
-static int dress_one(const struct making *c, const char *folder) {
-        _cleanup_(closep) int from = tree_open(c->from, folder, O_RDONLY | O_DIRECTORY);
-        _cleanup_(closep) int to = tree_open(c->to, folder, O_RDONLY | O_DIRECTORY);
+static int dress_one(const struct making *c, const char *directory) {
+        _cleanup_(closep) int from = tree_open(c->from, directory, O_RDONLY | O_DIRECTORY);
+        _cleanup_(closep) int to = tree_open(c->to, directory, O_RDONLY | O_DIRECTORY);
         struct stat st;
 
         if (from < 0 || to < 0 || fstat(from, &st) < 0)
@@ -187,32 +189,32 @@ static int dress_one(const struct making *c, const char *folder) {
 static int dress_folders(const struct making *c) {
         int r = 0;
 
-        for (size_t i = c->folders.n; r >= 0 && i-- > 0;)
-                r = dress_one(c, c->folders.items[i]);
+        for (size_t i = c->directories.n; r >= 0 && i-- > 0;)
+                r = dress_one(c, c->directories.items[i]);
         return r < 0 ? r : dress_one(c, "");
 }
 
 static int clear(const struct mirror *m) {
-        int r = unlinkat(m->folder, MIRROR_NOTES, 0) < 0 && errno != ENOENT ? -errno : 0;
+        int r = unlinkat(m->directory, MIRROR_NOTES, 0) < 0 && errno != ENOENT ? -errno : 0;
 
         if (r >= 0)
-                r = tree_remove(m->folder, MIRROR_COPY);
-        return r < 0 ? r : tree_remove(m->folder, LINKS);
+                r = tree_remove(m->directory, MIRROR_COPY);
+        return r < 0 ? r : tree_remove(m->directory, LINKS);
 }
 
 int mirror_make(struct mirror *m, int from, const char *name) {
         struct making c = {.m = m, .from = -1, .to = -1, .copier = {.links = -1}};
         int r = clear(m), begun;
 
-        begun = openat(m->folder, MIRROR_BEGUN, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+        begun = openat(m->directory, MIRROR_BEGUN, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (r >= 0 && (begun < 0 || futimens(begun, NULL) < 0))
                 r = -errno;
         closep(&begun);
-        if (r >= 0 && (mkdirat(m->folder, MIRROR_COPY, 0700) < 0 || mkdirat(m->folder, LINKS, 0700) < 0))
+        if (r >= 0 && (mkdirat(m->directory, MIRROR_COPY, 0700) < 0 || mkdirat(m->directory, LINKS, 0700) < 0))
                 r = -errno;
         if (r >= 0) {
                 _cleanup_(closep) int copies =
-                        openat(m->folder, MIRROR_COPY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        openat(m->directory, MIRROR_COPY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
                 if (copies < 0 || mkdirat(copies, name, 0700) < 0)
                         r = -errno;
@@ -220,7 +222,7 @@ int mirror_make(struct mirror *m, int from, const char *name) {
         if (r >= 0)
                 c.to = r = mirror_open(m, name);
         if (r >= 0)
-                c.copier.links = r = openat(m->folder, LINKS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                c.copier.links = r = openat(m->directory, LINKS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (r >= 0)
                 c.from = r = tree_open(from, "", O_RDONLY | O_DIRECTORY);
         if (r >= 0)
@@ -231,11 +233,11 @@ int mirror_make(struct mirror *m, int from, const char *name) {
         closep(&c.copier.links);
         closep(&c.from);
         closep(&c.to);
-        paths_done(&c.folders);
+        paths_done(&c.directories);
         if (r < 0)
                 clear(m);
         else
-                r = tree_remove(m->folder, LINKS);
+                r = tree_remove(m->directory, LINKS);
         return r;
 }
 
@@ -272,17 +274,17 @@ static int lay_one(struct laying *l, int dir, int dest, const char *name) {
         return copy_entry(&l->copier, dir, name, dest, &st);
 }
 
-static int lay_folder(void *user, int dir, const struct stat *st _unused_, const char *folder) {
+static int lay_folder(void *user, int dir, const struct stat *st _unused_, const char *directory) {
         struct laying *l = user;
         _cleanup_(names_list_done) struct names_list names = {0};
-        _cleanup_(closep) int dest = tree_open(l->to, folder, O_RDONLY | O_DIRECTORY);
+        _cleanup_(closep) int dest = tree_open(l->to, directory, O_RDONLY | O_DIRECTORY);
         int r = dest < 0 ? dest : tree_list(dir, &names);
 
         if (r >= 0 && tree_is_opaque(dir))
                 r = tree_empty(dest);
         for (size_t i = 0; r >= 0 && i < names.n; i++)
                 r = lay_one(l, dir, dest, names.names[i]);
-        return r < 0 ? r : paths_add(&l->laid, folder);
+        return r < 0 ? r : paths_add(&l->laid, directory);
 }
 
 /* The innermost first: one that is closed now is not passed through again. */

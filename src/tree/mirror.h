@@ -12,7 +12,7 @@
 #include "../base/error.h"
 
 struct mirror {
-        int folder;        /* the layer's directory: everything below is in it */
+        int directory;     /* the layer's directory: everything below is in it */
         uint64_t limit;    /* of the bytes that take a place of their own; 0: none */
         uint64_t bytes;    /* those */
         uint64_t left_out; /* entries that the caller may not read, devices and sockets */

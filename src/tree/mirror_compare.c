@@ -39,13 +39,13 @@ static bool is_later(const struct timespec *a, const struct timespec *b) {
         return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-static int note_folder(void *user, int dir, const struct stat *folder_st _unused_, const char *folder) {
+static int note_folder(void *user, int dir, const struct stat *folder_st _unused_, const char *directory) {
         struct noting *n = user;
         _cleanup_(names_list_done) struct names_list names = {0};
         int r = tree_list(dir, &names);
 
         for (size_t i = 0; r >= 0 && i < names.n; i++) {
-                _cleanup_(freep) char *path = tree_join(folder, names.names[i]);
+                _cleanup_(freep) char *path = tree_join(directory, names.names[i]);
                 struct note note;
                 struct stat st;
 
@@ -85,11 +85,11 @@ int mirror_note(struct mirror *m, const char *name) {
         int r = copy < 0 ? copy : mirror_walk(copy, true, note_folder, &n);
 
         if (r >= 0) {
-                fd = openat(m->folder, MIRROR_NOTES ".next", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                fd = openat(m->directory, MIRROR_NOTES ".next", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                             0600);
                 r = fd < 0 ? -errno : write_all(fd, n.text.data, n.text.len);
         }
-        if (r >= 0 && renameat(m->folder, MIRROR_NOTES ".next", m->folder, MIRROR_NOTES) < 0)
+        if (r >= 0 && renameat(m->directory, MIRROR_NOTES ".next", m->directory, MIRROR_NOTES) < 0)
                 r = -errno;
         buf_done(&n.text);
         if (r >= 0)
@@ -120,7 +120,7 @@ static struct noted *find(const struct comparing *c, const char *path) {
 
 static int read_notes(const struct mirror *m, struct comparing *c) {
         size_t len = 0, room = 0;
-        int r = read_whole_file(m->folder, MIRROR_NOTES, NOTES_MOST, &c->text, &len);
+        int r = read_whole_file(m->directory, MIRROR_NOTES, NOTES_MOST, &c->text, &len);
 
         for (size_t at = 0; r >= 0 && at < len;) {
                 struct note note;
@@ -147,21 +147,21 @@ static int read_notes(const struct mirror *m, struct comparing *c) {
         return r < 0 ? r : 0;
 }
 
-static int make_in_upper(struct comparing *c, const char *folder) {
+static int make_in_upper(struct comparing *c, const char *directory) {
         const char *name;
-        _cleanup_(closep) int parent = tree_open_parent(c->upper, folder, &name);
+        _cleanup_(closep) int parent = tree_open_parent(c->upper, directory, &name);
 
         if (parent < 0)
                 return parent;
         if (mkdirat(parent, name, 0700) < 0)
                 return errno == EEXIST ? 0 : -errno;
-        return paths_add(&c->made, folder);
+        return paths_add(&c->made, directory);
 }
 
 /* The directory in the upper, made with those that it lies in. */
-static int open_in_upper(struct comparing *c, const char *folder) {
-        _cleanup_(freep) char *part = strdup(folder);
-        int r = 0, fd = tree_open(c->upper, folder, O_RDONLY | O_DIRECTORY);
+static int open_in_upper(struct comparing *c, const char *directory) {
+        _cleanup_(freep) char *part = strdup(directory);
+        int r = 0, fd = tree_open(c->upper, directory, O_RDONLY | O_DIRECTORY);
 
         if (fd != -ENOENT)
                 return fd;
@@ -173,12 +173,12 @@ static int open_in_upper(struct comparing *c, const char *folder) {
                 *slash = '/';
         }
         if (r >= 0)
-                r = make_in_upper(c, folder);
-        return r < 0 ? r : tree_open(c->upper, folder, O_RDONLY | O_DIRECTORY);
+                r = make_in_upper(c, directory);
+        return r < 0 ? r : tree_open(c->upper, directory, O_RDONLY | O_DIRECTORY);
 }
 
-static int put_entry(struct comparing *c, int dir, const char *folder, const char *name, const struct stat *st) {
-        _cleanup_(closep) int dest = open_in_upper(c, folder);
+static int put_entry(struct comparing *c, int dir, const char *directory, const char *name, const struct stat *st) {
+        _cleanup_(closep) int dest = open_in_upper(c, directory);
 
         if (dest < 0)
                 return dest;
@@ -187,8 +187,8 @@ static int put_entry(struct comparing *c, int dir, const char *folder, const cha
         return copy_entry(&c->copier, dir, name, dest, st);
 }
 
-static int compare_one(struct comparing *c, int dir, const char *folder, const char *name) {
-        _cleanup_(freep) char *path = tree_join(folder, name);
+static int compare_one(struct comparing *c, int dir, const char *directory, const char *name) {
+        _cleanup_(freep) char *path = tree_join(directory, name);
         struct noted *noted;
         struct stat st;
         bool same;
@@ -215,17 +215,17 @@ static int compare_one(struct comparing *c, int dir, const char *folder, const c
         /* Sockets are nobody's once the box has ended, and devices cannot be made by one. */
         if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISFIFO(st.st_mode))
                 return 0;
-        r = put_entry(c, dir, folder, name, &st);
+        r = put_entry(c, dir, directory, name, &st);
         return r == -ENOENT ? 0 : r;
 }
 
-static int compare_folder(void *user, int dir, const struct stat *st _unused_, const char *folder) {
+static int compare_folder(void *user, int dir, const struct stat *st _unused_, const char *directory) {
         struct comparing *c = user;
         _cleanup_(names_list_done) struct names_list names = {0};
         int r = tree_list(dir, &names);
 
         for (size_t i = 0; r >= 0 && i < names.n; i++)
-                r = compare_one(c, dir, folder, names.names[i]);
+                r = compare_one(c, dir, directory, names.names[i]);
         return r;
 }
 
@@ -235,26 +235,26 @@ static int put_whiteouts(struct comparing *c) {
 
         for (size_t i = 0; r >= 0 && i < c->n; i++) {
                 const char *slash = strrchr(c->notes[i].path, '/'), *name = slash ? slash + 1 : c->notes[i].path;
-                _cleanup_(freep) char *folder =
+                _cleanup_(freep) char *directory =
                         slash ? strndup(c->notes[i].path, (size_t) (slash - c->notes[i].path)) : strdup("");
                 _cleanup_(closep) int dest = -1;
                 const struct noted *parent;
 
-                if (!folder)
+                if (!directory)
                         return -ENOMEM;
-                parent = find(c, folder);
+                parent = find(c, directory);
                 if (c->notes[i].seen || (slash && (!parent || !parent->seen || !parent->is_folder)))
                         continue;
-                dest = open_in_upper(c, folder);
+                dest = open_in_upper(c, directory);
                 r = dest < 0 ? dest : tree_put_whiteout(dest, name);
         }
         return r;
 }
 
-static int dress_one(struct upper *copy, int upper, const char *folder) {
+static int dress_one(struct upper *copy, int upper, const char *directory) {
         struct stat st;
-        _cleanup_(closep) int from = upper_open_folder(copy, folder, false, &st);
-        _cleanup_(closep) int to = tree_open(upper, folder, O_RDONLY | O_DIRECTORY);
+        _cleanup_(closep) int from = upper_open_folder(copy, directory, false, &st);
+        _cleanup_(closep) int to = tree_open(upper, directory, O_RDONLY | O_DIRECTORY);
 
         return from < 0 || to < 0 ? 0 : mirror_dress(from, &st, to);
 }
@@ -274,11 +274,11 @@ static int compare(const struct mirror *m, const char *name, struct comparing *c
         if (r >= 0)
                 c->copy = r = mirror_open(m, name);
         if (r >= 0)
-                r = tree_remove(m->folder, FRESH);
-        if (r >= 0 && mkdirat(m->folder, FRESH, 0700) < 0)
+                r = tree_remove(m->directory, FRESH);
+        if (r >= 0 && mkdirat(m->directory, FRESH, 0700) < 0)
                 r = -errno;
         if (r >= 0) {
-                c->upper = openat(m->folder, FRESH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                c->upper = openat(m->directory, FRESH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 r = c->upper < 0 ? -errno : 0;
         }
         if (r >= 0)
@@ -288,8 +288,8 @@ static int compare(const struct mirror *m, const char *name, struct comparing *c
         if (r >= 0)
                 r = dress_made(c);
         if (r >= 0)
-                r = tree_remove(m->folder, "upper");
-        if (r >= 0 && renameat(m->folder, FRESH, m->folder, "upper") < 0)
+                r = tree_remove(m->directory, "upper");
+        if (r >= 0 && renameat(m->directory, FRESH, m->directory, "upper") < 0)
                 r = -errno;
         return r;
 }

@@ -15,7 +15,7 @@ void paths_done(struct paths *p);
 
 /* Calls `see` for each directory beneath the root, the root first (""), parents before what is in them. Directories
  * that cannot be opened are passed over; in a tree of our own (`own`) they are opened all the same, see upper.h. */
-typedef int (*mirror_see)(void *user, int dir, const struct stat *st, const char *folder);
+typedef int (*mirror_see)(void *user, int dir, const struct stat *st, const char *directory);
 int mirror_walk(int root, bool own, mirror_see see, void *user);
 
 /* Gives a directory the looks of another: attributes, owner, mode and times. */

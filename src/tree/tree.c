@@ -1,8 +1,8 @@
 /* Hostile trees; see tree.h.
  *
- * A tree is emptied without recursion and without long paths, whatever its depth: a folder found in a folder is moved
- * to the top under a name of our own, and becomes one of the folders that the top still has. At any time three folders
- * are open. */
+ * A tree is emptied without recursion and without long paths, whatever its depth: a directory found in a directory is
+ * moved to the top under a name of our own, and becomes one of the directories that the top still has. At any time
+ * three directories are open. */
 #include "tree.h"
 
 #include <dirent.h>
@@ -36,16 +36,16 @@ int tree_open(int root, const char *path, int flags) {
 
 int tree_open_parent(int root, const char *path, const char **ret_name) {
         const char *slash = strrchr(path, '/');
-        char folder[PATH_MAX];
+        char directory[PATH_MAX];
 
         *ret_name = slash ? slash + 1 : path;
         if (!slash)
                 return tree_open(root, "", O_PATH | O_DIRECTORY);
-        if ((size_t) (slash - path) >= sizeof(folder))
+        if ((size_t) (slash - path) >= sizeof(directory))
                 return -ENAMETOOLONG;
-        memcpy(folder, path, (size_t) (slash - path));
-        folder[slash - path] = 0;
-        return tree_open(root, folder, O_PATH | O_DIRECTORY);
+        memcpy(directory, path, (size_t) (slash - path));
+        directory[slash - path] = 0;
+        return tree_open(root, directory, O_PATH | O_DIRECTORY);
 }
 
 int tree_stat(int root, const char *path, struct stat *ret) {
@@ -104,7 +104,7 @@ static void closedirp(DIR **d) {
                 closedir(*d);
 }
 
-/* A listing of its own: the position in the folder belongs to the description, and `fd` may be used again. NULL with
+/* A listing of its own: the position in the directory belongs to the description, and `fd` may be used again. NULL with
  * errno. */
 static DIR *open_listing(int fd) {
         _cleanup_(closep) int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -172,13 +172,13 @@ int tree_read_link(int dir, const char *name, char **ret) {
         return 0;
 }
 
-char *tree_join(const char *folder, const char *name) {
-        size_t n = strlen(folder), m = strlen(name);
+char *tree_join(const char *directory, const char *name) {
+        size_t n = strlen(directory), m = strlen(name);
         char *s = malloc(n + m + 2);
 
         if (!s)
                 return NULL;
-        memcpy(s, folder, n);
+        memcpy(s, directory, n);
         if (n > 0 && m > 0)
                 s[n++] = '/';
         memcpy(s + n, name, m);
@@ -214,7 +214,7 @@ bool tree_is_opaque(int fd) {
         return fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
-/* A folder that may be read, searched and written in, whatever its mode was: it is about to be removed. */
+/* A directory that may be read, searched and written in, whatever its mode was: it is about to be removed. */
 static int open_doomed(int dir, const char *name) {
         _cleanup_(closep) int path_fd = tree_open(dir, name, O_PATH | O_DIRECTORY);
         struct stat st;
@@ -228,7 +228,7 @@ static int open_doomed(int dir, const char *name) {
         return tree_open(path_fd, "", O_RDONLY | O_DIRECTORY);
 }
 
-/* Moves a folder to the top under a free name. */
+/* Moves a directory to the top under a free name. */
 static int move_up(int from, const char *name, int top, uint64_t *counter) {
         _cleanup_(closep) int fd = open_doomed(from, name); /* its own mode forbids a change of its ".." */
         char fresh[32];
@@ -244,7 +244,7 @@ static int move_up(int from, const char *name, int top, uint64_t *counter) {
         }
 }
 
-/* Removes what is in a folder, except folders: they go to the top. */
+/* Removes what is in a directory, except directories: they go to the top. */
 static int flatten(int fd, int top, uint64_t *counter) {
         _cleanup_(closedirp) DIR *d = open_listing(fd);
         int r;
@@ -277,22 +277,22 @@ int tree_empty(int fd) {
         unsigned refilled = 0;
 
         for (;;) {
-                _cleanup_(names_list_done) struct names_list folders = {0};
+                _cleanup_(names_list_done) struct names_list directories = {0};
                 int r = flatten(fd, fd, &counter);
 
                 if (r >= 0)
-                        r = tree_list(fd, &folders);
+                        r = tree_list(fd, &directories);
                 if (r < 0)
                         return r;
-                if (folders.n == 0)
+                if (directories.n == 0)
                         return 0;
-                for (size_t i = 0; i < folders.n; i++) {
-                        _cleanup_(closep) int folder = open_doomed(fd, folders.names[i]);
+                for (size_t i = 0; i < directories.n; i++) {
+                        _cleanup_(closep) int directory = open_doomed(fd, directories.names[i]);
 
-                        if (folder == -ENOENT)
+                        if (directory == -ENOENT)
                                 continue;
-                        r = folder < 0 ? folder : flatten(folder, fd, &counter);
-                        if (r >= 0 && unlinkat(fd, folders.names[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
+                        r = directory < 0 ? directory : flatten(directory, fd, &counter);
+                        if (r >= 0 && unlinkat(fd, directories.names[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
                                 r = -errno;
                         /* Somebody still writes in there: not for ever. */
                         if (r < 0 && (r != -ENOTEMPTY || ++refilled > MOST_REFILLED))

@@ -1,4 +1,4 @@
-/* Hostile trees: opening, listing and emptying folders that somebody else has written in. */
+/* Hostile trees: opening, listing and emptying directories that somebody else has written in. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,11 @@
 
 #include "../base/error.h"
 
-/* Opens a path beneath a folder: no link on the way or at the end, no way up, no other mount. "" is the folder itself.
- * An fd or -errno. */
+/* Opens a path beneath a directory: no link on the way or at the end, no way up, no other mount. "" is the directory
+ * itself. An fd or -errno. */
 int tree_open(int root, const char *path, int flags);
 
-/* The folder that `path` lies in, O_PATH, and the last name in *ret_name (points into path). */
+/* The directory that `path` lies in, O_PATH, and the last name in *ret_name (points into path). */
 int tree_open_parent(int root, const char *path, const char **ret_name);
 
 /* fstatat() beneath a root. 0 or -errno. */
@@ -25,7 +25,7 @@ int tree_open_file(int dir, const char *name);
 int tree_reopen(int fd, int flags);
 int tree_chmod(int fd, mode_t mode);
 
-/* The names in a folder, sorted by their bytes. */
+/* The names in a directory, sorted by their bytes. */
 struct names_list {
         char **names;
         size_t n;
@@ -39,15 +39,15 @@ bool names_list_has(const struct names_list *list, const char *name);
 int tree_read_link(int dir, const char *name, char **ret);
 
 /* "a" and "b" → "a/b"; "" and "b" → "b". NULL on lack of memory. */
-char *tree_join(const char *folder, const char *name);
+char *tree_join(const char *directory, const char *name);
 
-/* Removes all that is in the folder. `fd` is open for reading. 0 or -errno. */
+/* Removes all that is in the directory. `fd` is open for reading. 0 or -errno. */
 int tree_empty(int fd);
 
 /* Removes an entry, and all beneath it: any depth, any names, any modes. 0 or -errno; nothing there is no error. */
 int tree_remove(int dir, const char *name);
 
-/* Whether a folder is on a network or in another process: times may come from another clock, and a sync of the whole
+/* Whether a directory is on a network or in another process: times may come from another clock, and a sync of the whole
  * file system may not reach as far as that of a file. */
 bool tree_is_remote(int fd);
 

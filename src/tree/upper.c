@@ -121,7 +121,7 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
 
         if (fd != -EACCES || !path[0])
                 return fd;
-        /* A folder on the way keeps us out: lend access from the top down. */
+        /* A directory on the way keeps us out: lend access from the top down. */
         fd = open_one(upper, "", need, NULL);
         if (fd < 0)
                 return fd;

@@ -45,7 +45,7 @@ static int ask(int warden, const void *request, size_t size, const int *fds, siz
         return ask_parts(warden, &whole, 1, fds, n_fds, ret, err);
 }
 
-/* What a box is made of: the folder of its layers goes into the request, the plan beside it. */
+/* What a box is made of: the directory of its layers goes into the request, the plan beside it. */
 static int hand_box(const struct plan *plan, const char *layers, struct warden_run *request, int *ret,
                     struct hutch_error *err) {
         _cleanup_(buf_done) struct buf encoded = {0};
@@ -53,7 +53,7 @@ static int hand_box(const struct plan *plan, const char *layers, struct warden_r
 
         if (layers &&
             (size_t) snprintf(request->layers, sizeof(request->layers), "%s", layers) >= sizeof(request->layers))
-                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state folder's path is too long");
+                return error_set(err, HUTCH_E_SETUP_FAILED, ENAMETOOLONG, "the state directory's path is too long");
         if (plan_encode(plan, &encoded) < 0)
                 return error_oom(err);
         fd = memfd_make("hutch-plan", encoded.data, encoded.len);
@@ -407,12 +407,13 @@ int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret
         return 0;
 }
 
-int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, const int held[2]) {
+int warden_client_keep(int warden, const char *directory, uint64_t idle_ms, int listener, const int held[2]) {
         struct warden_keep request = {.request = WARDEN_KEEP, .idle_ms = idle_ms};
         int fds[3] = {listener};
         size_t n = 1;
 
-        if ((size_t) snprintf(request.folder, sizeof(request.folder), "%s", folder) >= sizeof(request.folder))
+        if ((size_t) snprintf(request.directory, sizeof(request.directory), "%s", directory) >=
+            sizeof(request.directory))
                 return -ENAMETOOLONG;
         for (int i = 0; i < 2; i++)
                 if (held[i] >= 0)

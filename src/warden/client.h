@@ -5,7 +5,7 @@
 
 struct client_run {
         const struct plan *plan;
-        const char *layers; /* the folder of the box's layers, or NULL */
+        const char *layers; /* the directory of the box's layers, or NULL */
         struct run_stream streams[3];
         void (*see)(void *user, int stream, const void *data, size_t len);
         void *see_user;
@@ -75,6 +75,6 @@ int warden_client_signal(int warden, uint32_t session, enum warden_request what)
 int warden_client_end(int warden, uint32_t session);                              /* and waits until it is over */
 /* *ret_socket: brings the outcome; *ret_master: of the terminal. */
 int warden_client_attach(int warden, uint32_t session, int *ret_socket, int *ret_master, struct hutch_error *err);
-int warden_client_keep(int warden, const char *folder, uint64_t idle_ms, int listener, const int held[2]);
+int warden_client_keep(int warden, const char *directory, uint64_t idle_ms, int listener, const int held[2]);
 
 int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err);

@@ -50,8 +50,8 @@ struct warden_change { /* of a session's files as a whole */
 /* From here on the warden lives as long as its session, and serves whoever of the same user connects. */
 struct warden_keep {
         uint32_t request;
-        uint64_t idle_ms;  /* 0: no end */
-        char folder[1024]; /* what goes when it ends: its socket and the folder around it */
+        uint64_t idle_ms;     /* 0: no end */
+        char directory[1024]; /* what goes when it ends: its socket and the directory around it */
 };
 
 #define WARDEN_INLINE_MOST 32768 /* of texts in a message */
@@ -59,7 +59,7 @@ struct warden_keep {
 struct warden_run {
         uint32_t request;
         uint32_t modes[3]; /* enum hutch_stream; HUTCH_STREAM_DATA comes as a memfd */
-        char layers[1024]; /* the folder of the box\'s layers, or empty */
+        char layers[1024]; /* the directory of the box\'s layers, or empty */
 };
 
 enum warden_reply {

@@ -66,7 +66,7 @@ struct warden {
         struct watch *on_connection;
         struct timer idle, rest;
         uint64_t idle_ms;
-        char folder[1024];
+        char directory[1024];
         int socket;
         bool ending, closing;
         struct watch *on_request, *on_library;
@@ -257,9 +257,9 @@ static void peer_free(struct peer *p) {
         free(p);
 }
 
-/* A box may run under the same user and see the socket in a folder that it was given to read: its walls do not stop it
- * from connecting. What it cannot have is a file of the session's folder that is open for writing, because no box gets
- * hutch's own folders so. So this is asked of everybody before anything else is heard. */
+/* A box may run under the same user and see the socket in a directory that it was given to read: its walls do not stop
+ * it from connecting. What it cannot have is a file of the session's directory that is open for writing, because no box
+ * gets hutch's own directories so. So this is asked of everybody before anything else is heard. */
 static bool take_proof(struct peer *p) {
         struct warden_session_request hello;
         _cleanup_(closep) int fd = -1;
@@ -374,15 +374,15 @@ static void let_streams_go(void) {
 }
 
 static void keep(struct warden *w, const struct warden_keep *request, int fds[8]) {
-        char meta[sizeof(w->folder) + 8];
+        char meta[sizeof(w->directory) + 8];
 
         if (w->kept || fds[0] < 0)
                 return;
         w->listener = take_fd(&fds[0]);
         w->held[0] = take_fd(&fds[1]);
         w->held[1] = take_fd(&fds[2]);
-        memcpy(w->folder, request->folder, sizeof(w->folder) - 1);
-        snprintf(meta, sizeof(meta), "%s/meta", w->folder);
+        memcpy(w->directory, request->directory, sizeof(w->directory) - 1);
+        snprintf(meta, sizeof(meta), "%s/meta", w->directory);
         w->proof = open(meta, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (w->proof < 0 || loop_watch(w->loop, w->listener, EPOLLIN, on_connection, w, &w->on_connection) < 0)
                 return;
@@ -404,10 +404,10 @@ static void on_session_ended(void *user) {
 /* The socket first: nobody may connect to what is no more. */
 static void remove_folder(struct warden *w) {
         static const char *const names[] = {"/socket", "/meta", "/plan", ""};
-        char path[sizeof(w->folder) + 16];
+        char path[sizeof(w->directory) + 16];
 
         for (size_t i = 0; w->kept && i < ARRAY_SIZE(names); i++) {
-                snprintf(path, sizeof(path), "%s%s", w->folder, names[i]);
+                snprintf(path, sizeof(path), "%s%s", w->directory, names[i]);
                 if (unlink(path) < 0)
                         rmdir(path);
         }

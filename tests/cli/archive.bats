@@ -63,7 +63,7 @@ everything() {
         agree
 }
 
-@test "several folders; one that is not here; shell state travels" {
+@test "several directories; one that is not here; shell state travels" {
         mkdir "$T/data"
         echo d >"$T/data/f"
         hutch --workspace cow --cow "$T/data:/srv/d" -c 'echo more >>/srv/d/f; echo new >a.txt' 2>/dev/null
@@ -141,10 +141,10 @@ E
                 a device, FIFO or socket | start(); add(U + "x", type=tarfile.CHRTYPE)
                 a device, FIFO or socket | start(); add(U + "x", type=tarfile.BLKTYPE)
                 a device, FIFO or socket | start(); add(U + "x", type=tarfile.FIFOTYPE)
-                leads through something that is no folder | start(); add(U + "l", type=tarfile.SYMTYPE, link=T); add(U + "l/outside", b"x")
-                leads through something that is no folder | start(b"w l/x\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
-                leads through something that is no folder | start(b"x 757365722e61 62 l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T + "/outside")
-                leads through something that is no folder | start(b"o l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
+                leads through something that is no directory | start(); add(U + "l", type=tarfile.SYMTYPE, link=T); add(U + "l/outside", b"x")
+                leads through something that is no directory | start(b"w l/x\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
+                leads through something that is no directory | start(b"x 757365722e61 62 l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T + "/outside")
+                leads through something that is no directory | start(b"o l\0"); add(U + "l", type=tarfile.SYMTYPE, link=T)
                 a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link=T + "/outside")
                 a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link="layers/0/upper/../../../meta")
                 a hard link that leads out | start(); add(U + "x", type=tarfile.LNKTYPE, link="hutch-box")
@@ -154,7 +154,7 @@ E
                 twice | start(); add(U + "x", type=tarfile.DIRTYPE); add(U + "x", b"2")
                 twice | start(b"w x\0"); add(U + "x", b"1")
                 twice | start(); add("layers/0/manifest")
-                no folder for it | start(); add(U + "a/b", b"x")
+                no directory for it | start(); add(U + "a/b", b"x")
                 manifest: damaged | start(b"w ../x\0")
                 manifest: damaged | start(b"w /x\0")
                 manifest: damaged | start(b"w x")

@@ -11,7 +11,7 @@ more_setup() {
 # The workspace as text: every name with type, mode, times and content.
 picture() { find . -mindepth 1 -printf '%p %y %m %s %T@ %l\n' | sort; find . -type f -readable -exec sha256sum {} + | sort; }
 untouched() { [ "$(picture)" = "$BEFORE" ] || differs "the workspace is not as it was: $(picture)"; }
-# Nothing is left in the state folder.
+# Nothing is left in the state directory.
 traceless() { [ -z "$(find "$STATE" -mindepth 1 2>/dev/null)" ] || differs "left in the state: $(find "$STATE" -mindepth 1)"; }
 cow() { hutch --workspace cow -c "$1" 2>"$T/said" || differs "the box ended with $?: $(cat "$T/said")"; }
 # The id that the last cow told.

@@ -31,7 +31,7 @@ load cow
         agree
 }
 
-@test "apply takes everything: contents, modes, links, folders, deletions; the box is gone" {
+@test "apply takes everything: contents, modes, links, directories, deletions; the box is gone" {
         echo old >old
         ln -s b.txt link
         cow 'rm -r src; printf "#!/bin/sh\n" >run.sh; chmod 755 run.sh; ln -sfn run.sh link; mkdir -p p/q; echo deep >p/q/f; chmod 600 b.txt; rm old; mkdir old; touch -d 2001-02-03T04:05:06Z p/q/f'
@@ -52,7 +52,7 @@ run.sh f 755 " ] || differs "$(find . -mindepth 1 -printf '%P %y %m %l\n' | sort
 @test "git apply takes what diff prints" {
         command -v git >/dev/null || skip "needs git"
         cow 'rm -r src; echo new >a.txt; sed -i s/x/y/ b.txt; printf "no newline" >n; printf "#!/bin/sh\n" >x; chmod 755 x'
-        hutch diff | grep -v '^Folder ' >"$T/patch"
+        hutch diff | grep -v '^Directory ' >"$T/patch"
         git apply "$T/patch"
         [ "$(sed -n 2p b.txt)" = y ] && [ "$(cat a.txt n)" = $'new\nno newline' ] && [ -x x ] && [ ! -e src/main.c ]
 }
@@ -95,7 +95,7 @@ chmod 600 b.txt; chmod 644 b.txt" one
 @test "--ephemeral leaves nothing, and does write" {
         run hutch --workspace cow --ephemeral -c 'rm -r src; echo new >a.txt; cat a.txt; ls'
         if ! memory_layers; then
-                told 125 "in memory: that needs Linux 6.6; without --ephemeral it is kept in the state folder"
+                told 125 "in memory: that needs Linux 6.6; without --ephemeral it is kept in the state directory"
                 untouched
                 traceless
                 agree
@@ -178,7 +178,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
-@test "the newest box of the folder is meant, -d selects another, --box any" {
+@test "the newest box of the directory is meant, -d selects another, --box any" {
         mkdir "$T/other"
         cow 'echo 1 >one'
         first=$(box)
@@ -257,7 +257,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
-@test "folders and files without permissions" {
+@test "directories and files without permissions" {
         mkdir closed
         echo in >closed/in
         cow 'mkdir m m/n; echo deep >m/n/f; chmod 0 m/n/f m/n m; rm -r closed; mkdir closed; echo other >closed/in; chmod 0 closed'
@@ -274,7 +274,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
-@test "a box that takes every permission from the folder itself" {
+@test "a box that takes every permission from the directory itself" {
         cow 'echo new >a.txt; mkdir m m/n; echo deep >m/n/f; rm b.txt; chmod 0 m/n m .'
         run hutch diff --name-only
         [ "$output" = $'a.txt\nb.txt\nm\nm/n\nm/n/f' ] || differs "$output"
@@ -291,7 +291,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
-@test "a folder without permissions on the host does not stop a box" {
+@test "a directory without permissions on the host does not stop a box" {
         mkdir shut
         touch shut/f
         chmod 0 shut
@@ -330,7 +330,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
-@test "--cow: further folders, with a place of their own; files and / are refused" {
+@test "--cow: further directories, with a place of their own; files and / are refused" {
         mkdir "$T/data"
         echo d >"$T/data/f"
         run hutch --workspace cow --cow "$T/data:/srv/d" -c 'echo more >>/srv/d/f; echo new >a.txt'
@@ -342,7 +342,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         reviews 0 "1 applied" apply
         [ -e a.txt ] || differs "a.txt"
         traceless
-        reviews 125 "only a folder" --cow b.txt true
+        reviews 125 "only a directory" --cow b.txt true
         reviews 125 refused --cow /:/x true
         reviews 125 "" --cow "$T/nosuch" true
         agree

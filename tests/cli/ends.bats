@@ -140,7 +140,7 @@ orphans() {
         agree
 }
 
-@test "nothing is left in the host's folders" {
+@test "nothing is left in the host's directories" {
         mkdir "$T/tmp" "$T/run"
         before=$(find "$T" | sort)
         export TMPDIR=$T/tmp XDG_RUNTIME_DIR=$T/run

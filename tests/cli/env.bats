@@ -10,7 +10,7 @@ load helper
         [ "$out" = "HOME LOGNAME NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TMPDIR USER" ]
 }
 
-@test "PATH holds the caller's folders that the box shows, then the standard ones" {
+@test "PATH holds the caller's directories that the box shows, then the standard ones" {
         out=$(PATH=/usr/bin:$HOME/bin:relative::/bin "$HUTCH_BUILD/hutch" printenv PATH)
         [[ $out == /usr/bin:* ]] && [[ $out != *$HOME* ]] && [[ $out != *relative* ]] && [[ :$out: != *::* ]]
         for dir in /usr/local/bin /usr/bin /bin /usr/sbin; do

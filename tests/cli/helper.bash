@@ -1,4 +1,4 @@
-# What the files share. Each test has a folder of its own, $T, with a workspace $T/ws in it, which is the current folder, and a home of its own,
+# What the files share. Each test has a directory of its own, $T, with a workspace $T/ws in it, which is the current directory, and a home of its own,
 # $HOME, that lies beside it. HOME holds a key, so that a test can look for it.
 #
 # Tables are here-documents: a line is a case, its columns are separated by " | ". What differs is collected by `differs` and shown at the end
@@ -107,7 +107,7 @@ field() { jq -r "$2" <<<"$1"; }
 need() { # need TOOL…: skips where the box would not find one
         local tool
         for tool; do
-                hutch -c "command -v $tool" >/dev/null 2>&1 || skip "needs $tool in the system's folders"
+                hutch -c "command -v $tool" >/dev/null 2>&1 || skip "needs $tool in the system's directories"
         done
 }
 

@@ -19,7 +19,7 @@ host() {
 }
 untouched() { host | diff "$T/before" - >"$T/changed" || differs "the host is not as it was: $(cat "$T/changed")"; }
 
-# deb NAME VERSION [FIELDS]: a package of the folder NAME, which may have a DEBIAN folder.
+# deb NAME VERSION [FIELDS]: a package of the directory NAME, which may have a DEBIAN directory.
 deb() {
         mkdir -p "$1/DEBIAN"
         printf 'Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: Nobody <nobody@localhost>\nDescription: a test\n%s' "$1" "$2" "${3:-}" >"$1/DEBIAN/control"

@@ -195,7 +195,7 @@ tree() {
         [[ $output == *'"backend":"landlock"'* && $output == *'"box":"'* && $output == *'h\nchanged\n1'* && $output == *'"protected":"enforced"'* ]] || differs "$output"
         diff -r --no-dereference . ../before
         run hutch diff
-        for part in 'new file' '+more' 'Folder gone deleted' 'b/a/in' 'q/w/s' 'mode 0755 to 0750' 'd/moved'; do
+        for part in 'new file' '+more' 'Directory gone deleted' 'b/a/in' 'q/w/s' 'mode 0755 to 0750' 'd/moved'; do
                 [[ $output == *"$part"* ]] || differs "no '$part' in: $output"
         done
         [[ $output != *"b/big"* ]] || differs "a time is no change of a file's content"

@@ -1,4 +1,4 @@
-# The stack of layers: what is mounted inside of a copy-on-write folder, and where layers cannot be kept.
+# The stack of layers: what is mounted inside of a copy-on-write directory, and where layers cannot be kept.
 load helper
 
 more_setup() {
@@ -11,7 +11,7 @@ more_setup() {
 # Runs the text in namespaces of its own, in which it may mount.
 mounting() { unshare ${1:+$1} -m --propagation private sh -c "$(making_fresh)
 $2"; }
-# For what runs there, `fresh PATH`: an empty file system, or another folder of the disk where root's boxes could not have layers of a tmpfs.
+# For what runs there, `fresh PATH`: an empty file system, or another directory of the disk where root's boxes could not have layers of a tmpfs.
 making_fresh() {
         if am_root && kernel_before 6.3; then
                 echo "fresh() { mount --bind \"\$(mktemp -d $T/fresh.XXXXXX)\" \"\$1\" && chmod 755 \"\$1\"; }"
@@ -21,8 +21,8 @@ making_fresh() {
 }
 ours() { am_root && echo "" || echo -r; }
 
-# No attributes, no layer: an overlay would be mounted, and fail at the first folder that is removed in it.
-@test "a state folder without attributes: in memory, told, and nothing is said to be kept" {
+# No attributes, no layer: an overlay would be mounted, and fail at the first directory that is removed in it.
+@test "a state directory without attributes: in memory, told, and nothing is said to be kept" {
         am_root || return 0 # who cannot mount what this is about
         memory_layers || return 0 # as in the next test
         local user="setpriv --reuid 12345 --regid 12345 --clear-groups"
@@ -43,7 +43,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-@test "a state folder that can hold no layer: in memory, and told" {
+@test "a state directory that can hold no layer: in memory, and told" {
         # An overlay over an overlay can hold none.
         mkdir "$T/l" "$T/u" "$T/k"
         run mounting "$(ours)" "mount -t overlay -o lowerdir=$T/l,upperdir=$T/u,workdir=$T/k,userxattr o $T/state || exit 99
@@ -51,7 +51,7 @@ ours() { am_root && echo "" || echo -r; }
                 cat tree/file; find $T/state -name upper"
         [ "$status" -ne 99 ] || skip "needs overlayfs in a user namespace"
         if ! memory_layers; then
-                [[ $output == *"in memory: that needs Linux 6.6; without --ephemeral it is kept in the state folder"* ]] || differs "$output"
+                [[ $output == *"in memory: that needs Linux 6.6; without --ephemeral it is kept in the state directory"* ]] || differs "$output"
                 [ "$(cat tree/file)" = top ] || differs "the host's file: $(cat tree/file)"
                 agree
                 return
@@ -64,8 +64,8 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-# Root has a copy of a folder without its mounts; everybody else has its parts, each under a layer. Both show the same.
-@test "a file system mounted inside of a copy-on-write folder has a layer of its own" {
+# Root has a copy of a directory without its mounts; everybody else has its parts, each under a layer. Both show the same.
+@test "a file system mounted inside of a copy-on-write directory has a layer of its own" {
         run mounting "$(ours)" "fresh tree/in/sub && echo in >tree/in/sub/file && cd tree || exit 99
                 $HUTCH_BUILD/hutch --workspace cow -c 'ls in/sub; cat in/sub/file; echo more >>in/sub/file; echo x >in/sub/new; rm file; echo o >other/o; mkdir made; echo m >made/m' 2>&1
                 cat file in/sub/file; ls in/sub other
@@ -78,7 +78,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-@test "what cannot be a layer inside of a copy-on-write folder is read-only, and told" {
+@test "what cannot be a layer inside of a copy-on-write directory is read-only, and told" {
         am_root || return 0 # who cannot mount what this is about
         # proc has no id-mapped mounts
         run mounting "" "mount -t proc p tree/in/sub && cd tree || exit 99
@@ -89,7 +89,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-@test "a folder that can be no lower, and one with too much beside its mounts: refused" {
+@test "a directory that can be no lower, and one with too much beside its mounts: refused" {
         ! am_root || return 0 # who gets another answer, or needs no parts
         mkdir "$T"/{a,b,c,d}; for i in a b c d; do mkdir "$T/$i/u" "$T/$i/k" "$T/$i/m"; done; mkdir -p many/sub; (cd many && seq 250 | xargs mkdir)
         run mounting -r "mount -t overlay -o lowerdir=$T/ws/tree,upperdir=$T/a/u,workdir=$T/a/k,userxattr o $T/a/m && mount -t overlay -o lowerdir=$T/a/m,upperdir=$T/b/u,workdir=$T/b/k,userxattr o $T/b/m || exit 99
@@ -97,7 +97,7 @@ ours() { am_root && echo "" || echo -r; }
         [ "$status" -ne 99 ] || skip "needs overlayfs in a user namespace"
         [ "${lines[0]}" = "hutch: cannot attach $T/b/m copy-on-write: its file system cannot be the lower of an overlay, or another was mounted inside of it just now" ] || differs "$output"
         [ "${lines[1]} ${lines[2]}" = "125 top" ] || differs "$output"
-        [ "${lines[3]}" = "hutch: workspace $T/ws/many cannot be copy-on-write: other file systems are mounted inside of it, and the folders beside them are too many to have a layer each (251)" ] || differs "$output"
+        [ "${lines[3]}" = "hutch: workspace $T/ws/many cannot be copy-on-write: other file systems are mounted inside of it, and the directories beside them are too many to have a layer each (251)" ] || differs "$output"
         [[ ${lines[4]} == 125 && ${lines[5]} == "hutch: --cow $T/ws/many cannot be copy-on-write: "* ]] || differs "$output"
         [ "$(find "$HOME/.local/state/hutch/boxes" -mindepth 1 | wc -l)" -eq 0 ] || differs "left behind: $(find "$HOME/.local/state/hutch/boxes")"
         agree
@@ -121,8 +121,8 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-# An ordinary user's folders are mounts in the box: what that forbids is told.
-@test "folders beside mounts stay where they are, and what cannot be read stays closed" {
+# An ordinary user's directories are mounts in the box: what that forbids is told.
+@test "directories beside mounts stay where they are, and what cannot be read stays closed" {
         ! am_root || return 0 # who has no need to split anything
         echo a >tree/other/a
         run mounting -r "cd tree && fresh in/sub || exit 99
@@ -140,7 +140,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-# Behind a socket in a layer there is nobody; one that is mounted in the folder is not to be seen at all.
+# Behind a socket in a layer there is nobody; one that is mounted in the directory is not to be seen at all.
 @test "sockets of the host beside mounts and mounted ones lead nowhere" {
         command -v python3 >/dev/null || skip "needs python3"
         cat >"$T/connect" <<-'END'
@@ -184,7 +184,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-@test "a hidden folder with mounts inside, and one that may not be entered" {
+@test "a hidden directory with mounts inside, and one that may not be entered" {
         mkdir -p tree/in/beside tree/shut/sub; echo s | tee tree/in/beside/secret tree/shut/secret >tree/in/secret
         run mounting "$(ours)" "cd tree && fresh in/sub && fresh shut/sub && echo s >in/sub/secret || exit 99
                 $HUTCH_BUILD/hutch --workspace cow --hide in -c 'ls -A in $T/ws/tree/in; grep -rs s in; echo x >new' 2>&1; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard
@@ -195,7 +195,7 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
-@test "rules for folders with mounts inside, and for parts of them" {
+@test "rules for directories with mounts inside, and for parts of them" {
         local rules="--hide in|ls in
 --hide in/sub|ls in in/sub
 --hide other|ls other
@@ -236,7 +236,7 @@ END
         agree
 }
 
-@test "snapshots, forks and archives of a folder with mounts inside" {
+@test "snapshots, forks and archives of a directory with mounts inside" {
         run mounting "$(ours)" "cd tree && fresh in/sub || exit 99
                 hutch=$HUTCH_BUILD/hutch; \$hutch --workspace cow -c 'echo 1 >in/sub/a; echo 1 >other/a; echo 1 >file' 2>/dev/null; box=\$(\$hutch boxes --json | jq -r '.[0].id'); \$hutch snapshot one >/dev/null
                 \$hutch run --box '' -c 'rm -r in/sub/a other/* file; echo 2 >in/b' 2>/dev/null; \$hutch diff --name-only | tr '\n' ' '; \$hutch restore one >/dev/null; \$hutch diff --name-only | tr '\n' ' '
@@ -264,7 +264,7 @@ END
         agree
 }
 
-@test "the files right in a folder with mounts are copied: not without bound" {
+@test "the files right in a directory with mounts are copied: not without bound" {
         ! am_root || return 0 # who copies nothing
         truncate -s 300M tree/large
         run mounting -r "cd tree && fresh in/sub || exit 99
@@ -277,7 +277,7 @@ END
         agree
 }
 
-@test "--cow with mounts below it, and --cow / with mounts in the system's folders" {
+@test "--cow with mounts below it, and --cow / with mounts in the system's directories" {
         mkdir -p "$T/data/m"; echo d >"$T/data/file"
         run mounting "$(ours)" "fresh $T/data/m && echo m >$T/data/m/file && mount --bind $T/data/file /etc/hostname && mount --bind $T/data /usr/local/share || exit 99
                 $HUTCH_BUILD/hutch --cow $T/data -c 'echo x >>$T/data/m/file; cat $T/data/m/file $T/data/file; echo y >$T/data/file' 2>/dev/null; cat $T/data/file $T/data/m/file; $HUTCH_BUILD/hutch diff --name-only; $HUTCH_BUILD/hutch discard

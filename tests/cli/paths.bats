@@ -17,7 +17,7 @@ more_setup() {
 --ro '$D:/srv/x/y'                     | cat /srv/x/y/sub/file; ls /srv/x; ls -d '$D' 2>/dev/null | deep y
 --rw '$D:/srv/x'                       | echo z >/srv/x/new; cat /srv/x/new                       | z
 --ro '$D/file'                         | cat '$D/file'; ls '$D'                                   | data file
---ro '$D/file:/etc/motd-x'             | true                                                     | hutch: cannot attach anything at /etc/motd-x: it does not exist in the folder that is attached there, and hutch makes nothing on the host: make it first, or choose another destination
+--ro '$D/file:/etc/motd-x'             | true                                                     | hutch: cannot attach anything at /etc/motd-x: it does not exist in the directory that is attached there, and hutch makes nothing on the host: make it first, or choose another destination
 --ro '$D/file:/etc/passwd'             | cat /etc/passwd                                          | data
 --rw '$D/file:/srv/one'                | echo new >/srv/one; cat /srv/one                         | new
 --ro ../data                           | cat '$D/file'                                            | new
@@ -46,7 +46,7 @@ more_setup() {
 --rw '$D' --ro '$D'                         | touch '$D/d' 2>/dev/null || echo no                        | no
 --rw '$D/sub' --ro '$D'                     | touch '$D/sub/e' 2>/dev/null || echo no                    | no
 --ro '$D' --hide '$D/sub'                   | cat '$D/file'; ls -A '$D/sub'                              | data
-# what was hidden by name stays so when its folder is attached again, until it is named itself
+# what was hidden by name stays so when its directory is attached again, until it is named itself
 --hide '$D/sub' --ro '$D'                   | cat '$D/sub/file' 2>/dev/null || echo no                   | no
 --ro '$D' --hide '$D/sub' --ro '$D/sub'     | cat '$D/sub/file'                                          | deep
 --ro '$D' --tmpfs '$D/sub' --ro '$D/file:$D/sub/f'  | cat '$D/sub/f'                                     | data
@@ -76,7 +76,7 @@ more_setup() {
         [ "$(cat file sub/file | xargs)" = "ws sub" ] && [ ! -e sub/z ]
 }
 
-@test "--workspace none: an empty /workspace, nothing of the folder" {
+@test "--workspace none: an empty /workspace, nothing of the directory" {
         prints "--workspace none        | pwd; ls -A; touch x && echo yes; cat '$T/ws/file' 2>/dev/null || echo no  | /workspace yes no
 --workspace none -d /no/such            | pwd                                                                 | /workspace"
         [ ! -e x ]
@@ -159,7 +159,7 @@ more_setup() {
         cd "$HOME" && refused "--net deny      | home"
 }
 
-@test "hutch's own folders elsewhere are refused too" {
+@test "hutch's own directories elsewhere are refused too" {
         mkdir -p "$T/xdg/hutch"
         for name in XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME; do
                 (export "$name=$T/xdg" && refused "-d '$T/xdg'       | $T/xdg/hutch
@@ -292,7 +292,7 @@ more_setup() {
         [[ $output == no || $status -eq 125 ]]
 }
 
-@test "a relative -d, and a current folder that is gone" {
+@test "a relative -d, and a current directory that is gone" {
         prints "-d sub                  | pwd                     | $T/ws/sub
 -d .                                    | pwd                     | $T/ws
 -d ..//ws/                              | pwd                     | $T/ws"

@@ -2,7 +2,7 @@
 load helper
 load cow
 
-@test "with several folders every path says which one it lies in" {
+@test "with several directories every path says which one it lies in" {
         mkdir "$T/data"
         echo d >"$T/data/b.txt"
         hutch --workspace cow --cow "$T/data:/srv/d" -c 'echo more >>/srv/d/b.txt; echo more >>b.txt' 2>/dev/null
@@ -39,7 +39,7 @@ load cow
                 ../ws/ | src/deep/two src/one three' chosen
         chosen "$T/ws//src/deep/" src/deep/two
         chosen "$T/link/three" three
-        (cd src && run hutch diff -d .. --name-only ../three && [ "$output" = three ]) || differs "from a folder beneath"
+        (cd src && run hutch diff -d .. --name-only ../three && [ "$output" = three ]) || differs "from a directory beneath"
         reviews 125 "no changes at 'nosuch'" diff src nosuch
         reviews 125 "no changes at 'sr'" diff sr
         reviews 0 "1 applied" apply ./src/../src/deep/
@@ -101,7 +101,7 @@ assert a["kind"] == "created" and a["host_path"] == sys.argv[2] + "/a.txt" and a
 assert a["new_mode"].startswith("100") and a["new_size"] == 4 and a["diff"].endswith("+new\n") and a["type"] == "file"
 assert b["kind"] == "modified" and b["old_size"] == b["new_size"] == 6 and "\n-x\n+y\n" in b["diff"]
 assert s["kind"] == "deleted" and s["new_mode"] is None and s["old_size"] == 4
-assert by["src"]["type"] == "folder" and by["src"]["diff"] is None
+assert by["src"]["type"] == "directory" and by["src"]["diff"] is None
 assert by["bin"]["binary"] and by["bin"]["diff"] is None and not a["binary"]
 assert by[".vscode/tasks.json"]["protected"] and by[".vscode/tasks.json"]["note"] and not a["protected"] and a["note"] is None
 assert by["l"]["type"] == "link" and by["l"]["new_mode"] == "120000" and by["p"]["type"] == "fifo"
@@ -148,7 +148,7 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
         agree
 }
 
-@test "--track: the workspace, and further folders that are written directly" {
+@test "--track: the workspace, and further directories that are written directly" {
         mkdir -p "$T/more/sub" "$T/else" sub
         echo old >"$T/more/old"; echo old >"$T/more/sub/gone"; echo one >single
         tracked() { # tracked OPTION… TEXT: created, modified, deleted
@@ -158,7 +158,7 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
         is "$(tracked --rw "$T/more:/mnt/more" --rw "$T/else" "echo x >w; echo y >/mnt/more/new; echo z >>/mnt/more/old; rm /mnt/more/sub/gone; touch $T/else/e")" \
                 "$T/ws/w /mnt/more/new $T/else/e|/mnt/more/old|/mnt/more/sub/gone"
         is "$(tracked --rw "$T/more" true)" "||"
-        # Nothing is told twice: a folder in the workspace, a folder around it, the same one again.
+        # Nothing is told twice: a directory in the workspace, a directory around it, the same one again.
         is "$(tracked --rw "$T/ws/sub:/mnt/sub" 'echo x >/mnt/sub/a')" "$T/ws/sub/a||"
         is "$(tracked -d "$T/more/sub" --rw "$T/more" --rw "$T/more:/mnt/more" "echo x >b; echo x >$T/more/c; echo x >/mnt/more/d")" "$T/more/sub/b $T/more/c $T/more/d||"
         is "$(tracked --workspace none --rw "$T/more:/mnt/more" 'echo x >/mnt/more/e')" "/mnt/more/e||"

@@ -301,7 +301,7 @@ two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
 
 # ---- reset ----
 
-@test "reset: files, variables, functions, folder and jobs are those of the beginning; the name stays" {
+@test "reset: files, variables, functions, directory and jobs are those of the beginning; the name stays" {
         echo host >file
         begin a --env PRE=1
         sh_ a "X=1; f() { :; }; cd /tmp; touch /tmp/t; echo box >/workspace/file; touch /workspace/new; PRE=2; sleep $NAP &"
@@ -376,7 +376,7 @@ start b --idle-timeout soon            | is not a duration" one
         told 0 "kept its changes in box $box"
         gone "sleep $NAP"
         dead "$pid" || differs "its warden lives"
-        expect folder "$(ls -A "$SESSIONS")" ""
+        expect directory "$(ls -A "$SESSIONS")" ""
         expect cgroups "$(find /sys/fs/cgroup -name "hutch-$pid-*" 2>/dev/null)" ""
         expect list "$(hutch session list)" ""
         expect host "$(cat file; ls)" $'host\nfile'
@@ -438,7 +438,7 @@ start b --idle-timeout soon            | is not a duration" one
         await dead "$pid" || differs "lives on"
         run hutch session run a -c true
         told 125 "there is no session 'a'"
-        expect folder "$(ls -A "$SESSIONS")" ""
+        expect directory "$(ls -A "$SESSIONS")" ""
         expect kept "$(hutch diff --name-only | sed 's|.*/||')" new
         agree
 }
@@ -459,16 +459,16 @@ start b --idle-timeout soon            | is not a duration" one
         expect kept "$(hutch diff --name-only | sed 's|.*/||')" new
         hutch discard
         expect boxes "$(hutch boxes >/dev/null 2>&1; ls "$BOXES")" ""
-        expect folder "$(ls -A "$SESSIONS")" ""
+        expect directory "$(ls -A "$SESSIONS")" ""
         agree
 }
 
 @test "nobody but the owner gets at a session" {
         begin a
-        expect "mode of the folders" "$(stat -c %a "$SESSIONS" "$SESSIONS/a" | tr '\n' ' ')" "700 700 "
+        expect "mode of the directories" "$(stat -c %a "$SESSIONS" "$SESSIONS/a" | tr '\n' ' ')" "700 700 "
         expect "mode of the files" "$(stat -c %a "$SESSIONS/a/meta" "$SESSIONS/a/plan" | sort -u)" 600
         am_root || { agree; return; } # it takes root to become another user
-        # Even where folders and socket let it pass, the warden looks at who it is.
+        # Even where directories and socket let it pass, the warden looks at who it is.
         connects() { # connects [SETPRIV OPTION…]: as that user, is a question answered?
                 setpriv "$@" /usr/bin/python3 - "$SESSIONS/a/socket" <<'EOF'
 import socket, sys
@@ -487,7 +487,7 @@ except ConnectionError:
 EOF
         }
         run connects --reuid 65534 --regid 65534 --clear-groups
-        expect "by the folder" "$output" refused
+        expect "by the directory" "$output" refused
         chmod 755 "$T" "$HOME" "$HOME/.local" "$HOME/.local/state" "$HOME/.local/state/hutch" "$SESSIONS" "$SESSIONS/a"
         chmod 777 "$SESSIONS/a/socket"
         run connects --reuid 65534 --regid 65534 --clear-groups

@@ -61,7 +61,7 @@ killed kill_reason changes output_files published findings denials backend enfor
         agree
 }
 
-@test "what is written to the box's own folders does not reach the host" {
+@test "what is written to the box's own directories does not reach the host" {
         for dir in /tmp /var/tmp /dev/shm "$HOME"; do
                 hutch sh -c "echo x > $dir/hutch-cli-$$" || differs "$dir cannot be written"
                 [ ! -e "$dir/hutch-cli-$$" ] || differs "$dir is the host's"
@@ -157,12 +157,12 @@ run -- sh -c 'kill -TERM \$\$'            | 143
 --timeout 100ms sleep 9                   | 124 | timeout | line
 --no-such-option true                     | 125 | --no-such-option | line
 -x true                                   | 125 | -x | line
--d /no/such/folder true                   | 125 | /no/such/folder | line
+-d /no/such/directory true                   | 125 | /no/such/directory | line
 --ro /no/such/source true                 | 125 | /no/such/source | line
 --rw ./no-such-source true                | 125 | no-such-source | line
 -d /etc/passwd true                       | 125 | /etc/passwd | line
 --stdin /no/such/file true                | 125 | /no/such/file | line
---result /no/such/folder/f true           | 125 | /no/such/folder/f | line
+--result /no/such/directory/f true           | 125 | /no/such/directory/f | line
 --env-file /no/such/env true              | 125 | /no/such/env | line
 --isolation nonsense true                 | 125 | nonsense | line
 --timeout soon true                       | 125 | soon | line

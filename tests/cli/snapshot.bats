@@ -1,4 +1,4 @@
-# Snapshots and forks: the state of a box's copy-on-write folders, kept, taken back, branched off.
+# Snapshots and forks: the state of a box's copy-on-write directories, kept, taken back, branched off.
 load helper
 
 more_setup() {
@@ -216,7 +216,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         agree
 }
 
-@test "a box that runs is not touched; one of no copy-on-write folders goes on as before" {
+@test "a box that runs is not touched; one of no copy-on-write directories goes on as before" {
         first 'echo x >x'
         "$HUTCH_BUILD/hutch" run --box "$BOX" -c "echo started; sleep $NAP" >"$T/out" 2>/dev/null &
         pid=$!
@@ -233,7 +233,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         agree
 }
 
-@test "further copy-on-write folders, and one that comes later" {
+@test "further copy-on-write directories, and one that comes later" {
         mkdir "$T/extra" "$T/later"
         echo host >"$T/extra/f"
         hutch --workspace cow --cow "$T/extra:/mnt/extra" -c 'echo box >/mnt/extra/f; echo w >w' 2>"$T/said"
@@ -241,7 +241,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         hutch snapshot two >/dev/null
         in_box 'cat /mnt/extra/f w; rm /mnt/extra/f w' >"$T/out"
         [ "$(cat "$T/out")" = $'box\nw' ] || differs "$(cat "$T/out")"
-        hutch run --box "$BOX" --cow "$T/later" -c "echo l >$T/later/l" 2>/dev/null || differs "a later folder"
+        hutch run --box "$BOX" --cow "$T/later" -c "echo l >$T/later/l" 2>/dev/null || differs "a later directory"
         [ ! -e "$T/later/l" ] || differs "the host was written to"
         hutch restore two >/dev/null
         in_box "cat /mnt/extra/f w; ls -A $T/later" >"$T/out"
@@ -254,7 +254,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
 # ---- sessions in which something runs, copied as they are ----
 
 inside() { hutch session run "$1" -c "$2"; } # inside SESSION TEXT
-# Of every kind of thing one, and two writers: one with an open file, one that sits in a folder. What the second writes last is
+# Of every kind of thing one, and two writers: one with an open file, one that sits in a directory. What the second writes last is
 # copied long after what it writes first.
 BUSY='rm src/main.c; rm -r src/deep; mkdir src/deep; echo mine >src/deep/mine; rm src/link
         echo one >file; chmod 640 file; touch -d @1000000000 file; ln file hard; ln -s file link; mkfifo -m 604 pipe; mkdir -m 1777 wide; python3 -c "import os; os.setxattr(\"file\", \"user.note\", b\"kept\")"
@@ -357,7 +357,7 @@ consistent() { # consistent FIRST SECOND WHAT: lines of both files
         agree
 }
 
-# A process can have a timer that sends it SIGCONT, and so is stopped for moments only. This one moves the folder that is being copied
+# A process can have a timer that sends it SIGCONT, and so is stopped for moments only. This one moves the directory that is being copied
 # towards the top: whoever goes back through its ".." as often as it went down arrives above the layer, in the home in the end.
 RESTLESS='import ctypes, os, signal, sys, time
 class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signo", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]

@@ -43,7 +43,7 @@ more_setup() {
         [ "$(jq -r .exit_code "$T/result")" = 0 ]
 }
 
-@test "a folder is refused as a stream" {
+@test "a directory is refused as a stream" {
         run bash -c '"$HUTCH_BUILD/hutch" cat <.'
         told 125 stdin
         run hutch --stdin . cat

@@ -18,7 +18,7 @@ host() {
 }
 inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat "$T/said")"; }
 
-@test "new files, folders, replaced and removed ones, wherever root could; the host is as it was" {
+@test "new files, directories, replaced and removed ones, wherever root could; the host is as it was" {
         host >"$T/before" 2>/dev/null
         inside -c 'set -e
                 echo new >/usr/bin/new; mkdir -p /usr/local/lib/x/y /etc/app.d /opt/tool /var/lib/app /foo/bar
@@ -57,7 +57,7 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         # What the host's shadow holds is not what the box has.
         run hutch --cow / -c 'cat /etc/shadow'
         [ "$output" = "root:*:19000:0:99999:7:::" ] || differs "shadow: $output"
-        # A folder that the caller cannot look into is an empty one of the box's.
+        # A directory that the caller cannot look into is an empty one of the box's.
         if [ -d /etc/ssl/private ]; then
                 run hutch --cow / -c 'ls -A /etc/ssl/private | wc -l; echo key >/etc/ssl/private/k; cat /etc/ssl/private/k'
                 [ "$output" = $'0\nkey' ] || differs "private: $output"
@@ -143,8 +143,8 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
 @test "no box may have the cache, in which the skeleton is" {
         mkdir -p "$HOME/.cache/hutch"
         unset XDG_CACHE_HOME
-        refused "--rw \$HOME/.cache | hutch's own folder
---rw \$HOME/.cache/hutch | hutch's own folder"
+        refused "--rw \$HOME/.cache | hutch's own directory
+--rw \$HOME/.cache/hutch | hutch's own directory"
 }
 
 @test "as root of the box, and as its user; runs of one box see each other's files only within it" {
@@ -153,7 +153,7 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
 --cow / --as user | if [ -e /usr/bin/u ]; then echo there; else echo none; fi | none"
 }
 
-@test "a workspace and further paths in /var, and rules in the system's folders" {
+@test "a workspace and further paths in /var, and rules in the system's directories" {
         local place
         place=$(mktemp -d /var/tmp/hutch-cow.XXXXXX)
         echo there >"$place/f"

@@ -3,7 +3,7 @@
 
 #include "tap.h"
 
-static char folder[] = "/tmp/hutch-changes.XXXXXX";
+static char directory[] = "/tmp/hutch-changes.XXXXXX";
 
 static void put(char *to, const char *sign, const char *const *paths) {
         for (; paths && *paths; paths++)
@@ -28,7 +28,7 @@ static hutch_box *open_box(hutch_context *context, const char *mode, bool track)
         hutch_box *box = NULL;
 
         MUST(hutch_policy_new(&p));
-        MUST(hutch_policy_set_option(p, "dir", folder, &tap_err));
+        MUST(hutch_policy_set_option(p, "dir", directory, &tap_err));
         MUST(hutch_policy_set_option(p, "workspace", mode, &tap_err));
         if (track)
                 MUST(hutch_policy_set_option(p, "track", NULL, &tap_err));
@@ -56,10 +56,11 @@ int main(void) {
         char command[256];
         hutch_box *box;
 
-        if (!mkdtemp(folder))
+        if (!mkdtemp(directory))
                 return 1;
-        snprintf(command, sizeof(command), "chmod 755 %s; echo old >%s/host; echo g >%s/gone", folder, folder, folder);
-        ok(system(command) == 0, "a folder");
+        snprintf(command, sizeof(command), "chmod 755 %s; echo old >%s/host; echo g >%s/gone", directory, directory,
+                 directory);
+        ok(system(command) == 0, "a directory");
         box = open_box(context, "cow", false);
         ok(hutch_box_review(box, &review, &err) < 0, "no review before the first run: %s", err.message);
         runs(box);
@@ -83,7 +84,7 @@ int main(void) {
         hutch_result_free(r);
         hutch_box_close(box);
         hutch_context_free(context);
-        snprintf(command, sizeof(command), "rm -rf %s", folder);
+        snprintf(command, sizeof(command), "rm -rf %s", directory);
         ok(system(command) == 0, "gone");
         return done_testing();
 }

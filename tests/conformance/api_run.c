@@ -22,13 +22,14 @@ static void runs(hutch_context *context) {
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
                 hutch_result *r = run_text(box, rows[i].text);
-                bool good = tap_ret == 0 && r->error.code == HUTCH_OK && !strcmp(r->output[HUTCH_STDOUT], rows[i].out) &&
+                bool good = tap_ret == 0 && r->error.code == HUTCH_OK &&
+                            !strcmp(r->output[HUTCH_STDOUT], rows[i].out) &&
                             !strcmp(r->output[HUTCH_STDERR], rows[i].err) && r->exit_code == rows[i].exit_code &&
                             r->signal == rows[i].signal && !strcmp(r->backend, "namespace");
 
                 if (!ok(good, "run: %s", rows[i].text))
-                        printf("#   %d, out '%s', err '%s', exit %d, signal %d, error '%s'\n", tap_ret, r->output[1], r->output[2],
-                               r->exit_code, r->signal, r->error.message);
+                        printf("#   %d, out '%s', err '%s', exit %d, signal %d, error '%s'\n", tap_ret, r->output[1],
+                               r->output[2], r->exit_code, r->signal, r->error.message);
                 hutch_result_free(r);
         }
         hutch_box_close(box);
@@ -78,7 +79,8 @@ static void streams(hutch_context *context) {
         request.stdin_data = big;
         request.stdin_len = SIZE;
         hutch_box_run(box, &request, &r, &tap_err);
-        ok(r && r->output_len[1] == SIZE && !memcmp(r->output[1], big, SIZE), "3 MiB of bytes go in by .stdin_data and come out captured");
+        ok(r && r->output_len[1] == SIZE && !memcmp(r->output[1], big, SIZE),
+           "3 MiB of bytes go in by .stdin_data and come out captured");
         is(r ? r->output[2] : NULL, "err", "stderr is captured apart");
         hutch_result_free(r);
 
@@ -87,16 +89,19 @@ static void streams(hutch_context *context) {
         request.on_output = hear;
         request.user = &heard;
         hutch_box_run(box, &request, &r, &tap_err);
-        ok(heard.n[1] == SIZE && heard.sum == sum && heard.calls > 1, "on_output hears all of it, in order, as it comes");
+        ok(heard.n[1] == SIZE && heard.sum == sum && heard.calls > 1,
+           "on_output hears all of it, in order, as it comes");
         ok(r && r->output_len[1] == SIZE, "and the result still holds it");
         hutch_result_free(r);
 
         r = NULL;
         heard = (struct heard){0};
-        request = (hutch_request){.struct_size = sizeof(request), .command = "echo a; echo b >&2", .on_output = hear, .user = &heard};
+        request = (hutch_request){
+                .struct_size = sizeof(request), .command = "echo a; echo b >&2", .on_output = hear, .user = &heard};
         request.streams[HUTCH_STDOUT] = HUTCH_STREAM_NONE;
         hutch_box_run(box, &request, &r, &tap_err);
-        ok(r && r->output_len[1] == 0 && r->output_len[2] == 2 && heard.n[1] == 0 && heard.n[2] == 2, "HUTCH_STREAM_NONE throws a stream away");
+        ok(r && r->output_len[1] == 0 && r->output_len[2] == 2 && heard.n[1] == 0 && heard.n[2] == 2,
+           "HUTCH_STREAM_NONE throws a stream away");
         hutch_result_free(r);
 
         r = NULL;
@@ -117,7 +122,8 @@ static void streams(hutch_context *context) {
         free(big);
 
         r = run_text(box, "printf 'a\\0b'");
-        ok(r->output_len[1] == 3 && !memcmp(r->output[1], "a\0b", 4), "NULs in the output are kept, with one behind them");
+        ok(r->output_len[1] == 3 && !memcmp(r->output[1], "a\0b", 4),
+           "NULs in the output are kept, with one behind them");
         hutch_result_free(r);
         hutch_box_close(box);
 }
@@ -133,7 +139,8 @@ static void limits(hutch_context *context) {
         box = new_box_with(context, p);
         began = now_ms();
         r = run_text(box, "echo before; sleep 60");
-        ok(r->exit_code == 124 && r->killed && r->kill_reason == HUTCH_KILLED_TIMEOUT && now_ms() - began < 20000, "a timeout ends the run: 124");
+        ok(r->exit_code == 124 && r->killed && r->kill_reason == HUTCH_KILLED_TIMEOUT && now_ms() - began < 20000,
+           "a timeout ends the run: 124");
         is(r->output[1], "before\n", "and what was printed is kept");
         hutch_result_free(r);
         r = run_text(box, "echo again");
@@ -145,7 +152,8 @@ static void limits(hutch_context *context) {
         MUST(hutch_policy_set_limit(p, HUTCH_LIMIT_OUTPUT, 1000, &tap_err));
         box = new_box_with(context, p);
         r = run_text(box, "yes");
-        ok(r->exit_code == 137 && r->kill_reason == HUTCH_KILLED_OUTPUT && r->output_len[1] == 1000, "the output cap ends the run: 137, the first 1000 bytes kept");
+        ok(r->exit_code == 137 && r->kill_reason == HUTCH_KILLED_OUTPUT && r->output_len[1] == 1000,
+           "the output cap ends the run: 137, the first 1000 bytes kept");
         hutch_result_free(r);
         hutch_box_close(box);
         hutch_policy_free(p);
@@ -158,8 +166,8 @@ static void refusals(hutch_context *context) {
                 hutch_code code;
                 const char *named; /* must stand in the message */
         } rows[] = {
-                {"ro", "/no/such/folder", "true", NULL, HUTCH_E_PATH_MISSING, "/no/such/folder"},
-                {"dir", "/no/such/folder", "true", NULL, HUTCH_OK, ""}, /* workspace none: never looked at */
+                {"ro", "/no/such/directory", "true", NULL, HUTCH_E_PATH_MISSING, "/no/such/directory"},
+                {"dir", "/no/such/directory", "true", NULL, HUTCH_OK, ""}, /* workspace none: never looked at */
                 {"isolation", "chroot", "true", NULL, HUTCH_E_BACKEND_UNKNOWN, "chroot"},
                 {"rw", "/", "true", NULL, HUTCH_E_POLICY_REFUSED, "/"},
                 {"rw", "~", "true", NULL, HUTCH_E_POLICY_REFUSED, "home"},
@@ -183,9 +191,11 @@ static void refusals(hutch_context *context) {
                         ret = hutch_box_open(p, &options, &box, &err);
                 if (ret >= 0)
                         ret = hutch_box_run(box, &request, &r, &err);
-                if (!ok((ret < 0) == (rows[i].code != HUTCH_OK) && err.code == rows[i].code && strstr(err.message, rows[i].named) &&
+                if (!ok((ret < 0) == (rows[i].code != HUTCH_OK) && err.code == rows[i].code &&
+                                strstr(err.message, rows[i].named) &&
                                 (!r || (r->error.code == rows[i].code && (ret == 0 || r->exit_code == 125))),
-                        "refusal: --%s %s, '%s' in %s: %s", rows[i].option, rows[i].value, rows[i].text, rows[i].cwd, hutch_code_name(rows[i].code)))
+                        "refusal: --%s %s, '%s' in %s: %s", rows[i].option, rows[i].value, rows[i].text, rows[i].cwd,
+                        hutch_code_name(rows[i].code)))
                         printf("#   %d, %s: %s\n", ret, hutch_code_name(err.code), err.message);
                 hutch_result_free(r);
                 hutch_box_close(box);
@@ -206,7 +216,8 @@ static void not_found(hutch_context *context) {
                 hutch_result *r = NULL;
 
                 hutch_box_run(box, &request, &r, &tap_err);
-                if (!ok(r && r->exit_code == rows[i].exit_code && r->error.code != HUTCH_OK && strstr(r->error.message, rows[i].name),
+                if (!ok(r && r->exit_code == rows[i].exit_code && r->error.code != HUTCH_OK &&
+                                strstr(r->error.message, rows[i].name),
                         "%s: %d, and an error that names it", rows[i].name, rows[i].exit_code))
                         printf("#   exit %d: %s\n", r ? r->exit_code : -1, r ? r->error.message : "");
                 hutch_result_free(r);
@@ -220,8 +231,8 @@ static void as_json(hutch_context *context) {
         char *text = NULL;
 
         hutch_result_to_json(r, &text, &tap_err);
-        ok(text && strstr(text, "\"exit_code\":3") && strstr(text, "\"stdout\":\"/w==\"") && strstr(text, "\"stdout\":\"base64\"") &&
-                   strstr(text, "\"stderr\":\"utf-8\""),
+        ok(text && strstr(text, "\"exit_code\":3") && strstr(text, "\"stdout\":\"/w==\"") &&
+                   strstr(text, "\"stdout\":\"base64\"") && strstr(text, "\"stderr\":\"utf-8\""),
            "the result as JSON: bytes as base64, text as text");
         free(text);
         hutch_result_free(r);
@@ -234,15 +245,19 @@ static void looking(hutch_context *context) {
         hutch_error err = {0};
         char *text = NULL;
 
-        ok(hutch_backend_available(context, "namespace", &tap_err) == 0, "hutch_backend_available: namespace is (%s)", tap_err.message);
+        ok(hutch_backend_available(context, "namespace", &tap_err) == 0, "hutch_backend_available: namespace is (%s)",
+           tap_err.message);
         ok(hutch_backend_available(context, "none", &tap_err) == 0, "hutch_backend_available: none is");
-        ok(hutch_backend_available(context, "chroot", &err) < 0 && err.code == HUTCH_E_BACKEND_UNKNOWN, "hutch_backend_available: chroot is unknown");
+        ok(hutch_backend_available(context, "chroot", &err) < 0 && err.code == HUTCH_E_BACKEND_UNKNOWN,
+           "hutch_backend_available: chroot is unknown");
         MUST(hutch_policy_new(&p));
-        ok(hutch_explain(p, &request, true, &text, &tap_err) == 0 && text && text[0] == '{', "hutch_explain gives a plan");
+        ok(hutch_explain(p, &request, true, &text, &tap_err) == 0 && text && text[0] == '{',
+           "hutch_explain gives a plan");
         free(text);
-        ok(hutch_policy_set_option(p, "memroy", "1", &err) < 0 && strstr(err.message, "--memory"), "an unknown option suggests the nearest: %s",
-           err.message);
-        ok(hutch_policy_set_option(p, "memory", "1", NULL) == 0 && hutch_policy_set_option(p, "memory", "x", NULL) < 0, "err may be NULL");
+        ok(hutch_policy_set_option(p, "memroy", "1", &err) < 0 && strstr(err.message, "--memory"),
+           "an unknown option suggests the nearest: %s", err.message);
+        ok(hutch_policy_set_option(p, "memory", "1", NULL) == 0 && hutch_policy_set_option(p, "memory", "x", NULL) < 0,
+           "err may be NULL");
         hutch_policy_free(p);
         hutch_policy_free(NULL);
         hutch_result_free(NULL);

@@ -1,4 +1,4 @@
-/* The classic way out of a changed root: hold a folder, chroot below it, walk up from the folder.
+/* The classic way out of a changed root: hold a directory, chroot below it, walk up from the directory.
  *
  * It must fail because the filter refuses chroot; where nesting is allowed, what is above is still only the box, whose root is the
  * root of its mount namespace. The control sits in a chroot, as seed C's jail did, and leaves it.

@@ -1,4 +1,4 @@
-/* Looking under a mount that hides, without removing it: a bind of the folder around it, an open_tree() clone of it that is not
+/* Looking under a mount that hides, without removing it: a bind of the directory around it, an open_tree() clone of it that is not
  * recursive, an overlay on top of it.
  *
  * It must fail because the filter refuses all of them; where nesting is allowed the kernel refuses to copy a tree without the

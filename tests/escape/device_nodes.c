@@ -6,10 +6,10 @@
 #include "attack.h"
 #include <dirent.h>
 
-static int try_folder(const char *folder) {
+static int try_folder(const char *directory) {
         static const char *const harmless[] = {"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"};
         struct dirent *entry;
-        DIR *dir = opendir(folder);
+        DIR *dir = opendir(directory);
         int open_ones = 0;
 
         while (dir && (entry = readdir(dir))) {
@@ -20,7 +20,7 @@ static int try_folder(const char *folder) {
 
                 for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
                         skip = skip || strcmp(entry->d_name, harmless[i]) == 0;
-                snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+                snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
                 if (skip || lstat(path, &st) < 0 || !(S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode)))
                         continue;
                 /* In a control looking at one disk is enough; nothing with side effects of opening is touched. */

@@ -1,12 +1,12 @@
-/* Whatever else of the host is not the system: other folders of /tmp, /var, /home, /srv, /sys, /boot, sockets in /run.
+/* Whatever else of the host is not the system: other directories of /tmp, /var, /home, /srv, /sys, /boot, sockets in /run.
  *
- * It must fail because they are not in the box. The control finds at least the folder beside the workspace.
+ * It must fail because they are not in the box. The control finds at least the directory beside the workspace.
  *
  * args: "$secret" "$victim_dir" */
 #include "attack.h"
 #include <dirent.h>
 
-/* Of somebody else: a box may have folders of its own at these places. */
+/* Of somebody else: a box may have directories of its own at these places. */
 static bool has_entries(const char *path) {
         DIR *dir = opendir(path);
         struct dirent *entry;
@@ -24,16 +24,16 @@ static bool has_entries(const char *path) {
 }
 
 int main(int argc, char **argv) {
-        static const char *const folders[] = {"/boot",     "/srv",        "/sys",           "/media",    "/var/lib",
-                                              "/var/log",  "/var/spool",  "/lost+found",    "/run/user", "/run/systemd",
-                                              "/run/dbus", "/dev/mqueue", "/dev/hugepages", "/dev/block"};
+        static const char *const directories[] = {
+                "/boot",       "/srv",      "/sys",         "/media",    "/var/lib",    "/var/log",       "/var/spool",
+                "/lost+found", "/run/user", "/run/systemd", "/run/dbus", "/dev/mqueue", "/dev/hugepages", "/dev/block"};
 
         if (argc < 3)
                 return UNTRIED;
         if (has_secret(argv[1]) || has_entries(argv[2]))
                 return ESCAPED;
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-                if (has_entries(folders[i]))
+        for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+                if (has_entries(directories[i]))
                         return ESCAPED;
         return STOPPED;
 }

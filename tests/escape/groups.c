@@ -1,6 +1,6 @@
 /* Started by root with further groups: they must not come into the box.
  *
- * A file that only one of these groups may read lies in a folder that the box gets. It must fail because init drops them. (An
+ * A file that only one of these groups may read lies in a directory that the box gets. It must fail because init drops them. (An
  * ordinary user cannot drop groups in a namespace of its own; hutch tells.)
  *
  * setup: mkdir -p "$host/shared/in"; echo "$token" >"$host/shared/in/file"; chown 12345:23456 "$host/shared/in" "$host/shared/in/file"

@@ -1,4 +1,4 @@
-/* Hidden files and folders (--hide) by every other name they have: the workspace's two places, a link to them, /proc/self/root,
+/* Hidden files and directories (--hide) by every other name they have: the workspace's two places, a link to them, /proc/self/root,
  * a file named by a link in the rule itself.
  *
  * It must fail because a rule is laid on the file itself, wherever an attachment shows it.

@@ -21,9 +21,9 @@ int main(int argc, char **argv) {
              syscall(SYS_renameat2, AT_FDCWD, "a/b/4", AT_FDCWD, "a/b/hidden", 2) < 0 ? strerror(errno) : "done");
         note("rename parent: %s", rename("a/b", "a/c") < 0 ? strerror(errno) : "done");
         note("rename its parent: %s", rename("a", "g") < 0 ? strerror(errno) : "done");
-        note("rename folder: %s", rename("f", "h") < 0 ? strerror(errno) : "done");
+        note("rename directory: %s", rename("f", "h") < 0 ? strerror(errno) : "done");
         mkdir("k", 0755);
-        note("exchange folder: %s",
+        note("exchange directory: %s",
              syscall(SYS_renameat2, AT_FDCWD, "k", AT_FDCWD, "f", 2) < 0 ? strerror(errno) : "done");
         for (size_t i = 0; i < ARRAY_SIZE(names); i++)
                 if (has_secret(names[i]))

@@ -1,6 +1,6 @@
 /* Secrets of the caller's home, by the name it has outside, by $HOME, and by what the user database says.
  *
- * It must fail because the box's home is an empty folder of its own. Under landlock the names of the host's home can be seen, and
+ * It must fail because the box's home is an empty directory of its own. Under landlock the names of the host's home can be seen, and
  * only what is in the files is kept back.
  *
  * args: "$HOME" "${more[*]-}" */

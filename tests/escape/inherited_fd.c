@@ -1,6 +1,6 @@
-/* Fds that hutch's caller left open: a file with a secret is its 9, a folder of the host its 8.
+/* Fds that hutch's caller left open: a file with a secret is its 9, a directory of the host its 8.
  *
- * A folder's fd leads out of every box, by openat(fd, ".."). It must fail because everything but the three streams is closed. */
+ * A directory's fd leads out of every box, by openat(fd, ".."). It must fail because everything but the three streams is closed. */
 #include "attack.h"
 
 int main(void) {

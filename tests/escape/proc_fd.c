@@ -1,4 +1,4 @@
-/* /proc/PID/fd/N of every process there is: files that others hold open, also folders to walk from.
+/* /proc/PID/fd/N of every process there is: files that others hold open, also directories to walk from.
  *
  * It must fail because only the box's own processes are there, and init, which holds fds of the host, may not be looked at. */
 #include "attack.h"
@@ -20,7 +20,7 @@ static bool try_fds(const char *pid) {
         }
         if (fds)
                 closedir(fds);
-        /* A folder that cannot be listed may still be passed through. */
+        /* A directory that cannot be listed may still be passed through. */
         for (int i = 0; !found && i < 64; i++) {
                 snprintf(path, sizeof(path), "/proc/%s/fd/%d", pid, i);
                 found = has_secret(path);

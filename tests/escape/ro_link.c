@@ -1,4 +1,4 @@
-/* A file taken out of a read-only folder by a hard link or a rename into the writable workspace beside it: there it could be
+/* A file taken out of a read-only directory by a hard link or a rename into the writable workspace beside it: there it could be
  * written, and it is the same file.
  *
  * It must fail because links and renames do not cross mounts, even of one file system.

@@ -1,7 +1,7 @@
-/* A read-only file deep in the writable workspace: its parent folder is renamed away and built anew, with another file in it.
+/* A read-only file deep in the writable workspace: its parent directory is renamed away and built anew, with another file in it.
  *
- * The mount goes with the old folder; on the host the path that was to stay as it is now holds the attacker's file. It must fail:
- * the folders between the workspace and a narrower rule have to be mount points too, which cannot be renamed.
+ * The mount goes with the old directory; on the host the path that was to stay as it is now holds the attacker's file. It must fail:
+ * the directories between the workspace and a narrower rule have to be mount points too, which cannot be renamed.
  *
  * setup: mkdir -p "$ws/a/b"; echo old >"$ws/a/b/file"
  * options: --ro "$ws/a/b/file"

@@ -1,4 +1,4 @@
-/* A folder attached read-only in which another file system is mounted on the host, at a name that is hard to write down.
+/* A directory attached read-only in which another file system is mounted on the host, at a name that is hard to write down.
  *
  * Making only the top read-only leaves the mount in it writable. It must fail because read-only holds for everything below. (What
  * is mounted is a tmpfs, which a box of root's cannot have before Linux 6.3: no id-mapped mounts.)

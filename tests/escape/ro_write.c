@@ -1,4 +1,4 @@
-/* Every way to change a folder that was attached read-only: write, truncate, mode, times, attributes, names, reopening a fd.
+/* Every way to change a directory that was attached read-only: write, truncate, mode, times, attributes, names, reopening a fd.
  *
  * It must fail because the mount is read-only, for uid 0 of the box as well.
  *
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
         tell("xattr", setxattr("file", "user.x", "y", 1, 0));
         tell("create", open("new", O_CREAT | O_WRONLY, 0644));
         tell("tmpfile", open(".", O_TMPFILE | O_WRONLY, 0644));
-        tell("mkdir", mkdir("folder", 0755));
+        tell("mkdir", mkdir("directory", 0755));
         tell("symlink", symlink("x", "link"));
         tell("link", link("file", "hard"));
         tell("rename", rename("file", "renamed"));

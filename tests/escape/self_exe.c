@@ -1,6 +1,6 @@
 /* Overwriting the program that runs, through /proc/self/exe and through its own path: the file was attached read-only.
  *
- * A copy of the attack, in a folder of the host that the box gets with --ro, is executed; its child waits until it no longer runs
+ * A copy of the attack, in a directory of the host that the box gets with --ro, is executed; its child waits until it no longer runs
  * and writes. It must fail because the mount is read-only, whatever name leads to it.
  *
  * setup: mkdir "$host/ro"; cp "$program" "$host/ro/copy"

@@ -1,7 +1,7 @@
-/* A folder that holds hutch's own state is attached to read. The socket of a named session lies in it, and neither a read-only
+/* A directory that holds hutch's own state is attached to read. The socket of a named session lies in it, and neither a read-only
  * mount nor Landlock stops connect(): who talks to that session's warden runs what it likes, outside.
  *
- * It must fail because the warden hears nobody who cannot show a file of the session's folder that is open for writing.
+ * It must fail because the warden hears nobody who cannot show a file of the session's directory that is open for writing.
  *
  * setup: export XDG_STATE_HOME=$host/state; "$hutch" session start victim -d "$ws" --workspace none >"$host/log" 2>&1; unset XDG_STATE_HOME
  * args: "$host/state/hutch/sessions/victim"
@@ -32,13 +32,13 @@ static int ask(int socket, uint32_t what, int fd) {
 }
 
 /* With a proof, or with what looks like one, or with none. */
-static bool is_answered(const char *folder, int proof) {
+static bool is_answered(const char *directory, int proof) {
         struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
         int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), ends[2];
         struct pollfd reply;
         char answer[1024];
 
-        if (chdir(folder) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0 ||
+        if (chdir(directory) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0 ||
             connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0) {
                 note("connect: %s", strerror(errno));
                 return false;
@@ -53,11 +53,11 @@ static bool is_answered(const char *folder, int proof) {
 
 int main(int argc, char **argv) {
         static const int flags[] = {O_RDWR, O_WRONLY, O_RDONLY, O_PATH, O_PATH | O_RDWR, O_RDONLY | O_APPEND};
-        const char *folder = argc > 1 ? argv[1] : ".";
+        const char *directory = argc > 1 ? argv[1] : ".";
         char path[4096];
 
-        snprintf(path, sizeof(path), "%s/meta", folder);
-        if (is_answered(folder, -1)) {
+        snprintf(path, sizeof(path), "%s/meta", directory);
+        if (is_answered(directory, -1)) {
                 note("without a proof");
                 return ESCAPED;
         }
@@ -66,11 +66,11 @@ int main(int argc, char **argv) {
 
                 if (proof < 0)
                         note("open with 0%o: %s", flags[i], strerror(errno));
-                else if (is_answered(folder, proof)) {
+                else if (is_answered(directory, proof)) {
                         note("with a proof opened with 0%o", flags[i]);
                         return ESCAPED;
                 }
         }
         /* One of its own that can be written to. */
-        return is_answered(folder, open("/tmp", O_TMPFILE | O_RDWR, 0600)) ? ESCAPED : STOPPED;
+        return is_answered(directory, open("/tmp", O_TMPFILE | O_RDWR, 0600)) ? ESCAPED : STOPPED;
 }

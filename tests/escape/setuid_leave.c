@@ -1,7 +1,7 @@
 /* A setuid or setgid program left behind in the workspace, for an accomplice on the host to start.
  *
  * Files that a box makes belong to the caller, to root if root started it; with the setuid bit on one of them any other user of
- * the host who can reach the folder becomes the caller. That the box itself is nosuid does not matter to them. It must fail:
+ * the host who can reach the directory becomes the caller. That the box itself is nosuid does not matter to them. It must fail:
  * nothing that is made in a box needs the bit (systemd's RestrictSUIDSGID and Nix's builder refuse it by a filter).
  *
  * args: "$in"

@@ -1,4 +1,4 @@
-/* Started by root: files that only root may read, in folders that every box sees.
+/* Started by root: files that only root may read, in directories that every box sees.
  *
  * Without capabilities uid 0 is still their owner. It must fail because the box runs under an id of the host that owns nothing.
  *

@@ -1,4 +1,4 @@
-/* Standard input is a named pipe in a folder of the host. Handed into the box it is a file of the host: its mode, its times and its
+/* Standard input is a named pipe in a directory of the host. Handed into the box it is a file of the host: its mode, its times and its
  * attributes can be changed by the fd, and its name stands in /proc/self/fd.
  *
  * It must fail: only a pipe without a name may be handed over.

@@ -1,6 +1,6 @@
-/* Standard input is a folder of the host: openat(0, "..") walks out of every box.
+/* Standard input is a directory of the host: openat(0, "..") walks out of every box.
  *
- * It must fail because hutch refuses to start with a folder as a stream.
+ * It must fail because hutch refuses to start with a directory as a stream.
  *
  * stdin: <"$host"
  * refused: yes */

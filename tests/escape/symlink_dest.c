@@ -1,6 +1,6 @@
 /* A destination (--ro X:DEST) that passes through a link of the workspace.
  *
- * An earlier box could have planted the link, so that hutch makes folders or mounts where it leads on the host. It must fail
+ * An earlier box could have planted the link, so that hutch makes directories or mounts where it leads on the host. It must fail
  * because a destination is looked up inside the box's root, and nothing is made on the host to mount on.
  *
  * setup: mkdir "$ws/data"; ln -s "$host" "$ws/link"; ln -s ../../../../../../.. "$ws/up"

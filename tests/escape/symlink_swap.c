@@ -1,4 +1,4 @@
-/* A name of the workspace that changes between a folder and a link leading out while it is looked up.
+/* A name of the workspace that changes between a directory and a link leading out while it is looked up.
  *
  * Whoever checks a path first and opens it afterwards can be raced. It must fail because nothing is checked: the link's target is
  * not in the box at all.

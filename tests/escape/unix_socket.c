@@ -1,4 +1,4 @@
-/* A socket of the host in a folder that the box was not given, as docker's, D-Bus' and the ssh agent's are; under --net open too.
+/* A socket of the host in a directory that the box was not given, as docker's, D-Bus' and the ssh agent's are; under --net open too.
  *
  * It must fail because the path is not in the box.
  *

@@ -1,4 +1,4 @@
-/* A socket of the host in a folder that the box got read-only: connecting needs no write to the file system, so the mount does not
+/* A socket of the host in a directory that the box got read-only: connecting needs no write to the file system, so the mount does not
  * stop it.
  *
  * It must fail because a box talks to a socket of the host only where --allow-socket names it.
@@ -6,7 +6,7 @@
  * options: --ro "$victim_dir/sockets"
  * args: "$victim_dir/sockets/stream" "$victim_dir/sockets/dgram"
  * check: was_hit
- * known: Unix sockets in attached folders */
+ * known: Unix sockets in attached directories */
 #include "attack.h"
 #include <sys/un.h>
 

@@ -182,7 +182,7 @@ def try_point(place, task):
         place.baselines = {}
     if index not in place.baselines:
         place.baselines[index] = told(variant, Run(place, variant.argv(place), "list"))
-        place.before = place.look()  # with the state folder that a first run makes
+        place.before = place.look()  # with the state directory that a first run makes
     for attempt in range(2):
         run = Run(place, variant.argv(place), error, role, call, nth)
         verdict = "missed" if run.hit is None else judge(place, variant, run, place.baselines[index], call)
@@ -194,8 +194,8 @@ def try_point(place, task):
             if not left:
                 break
             verdict = f"{verdict}, but {left}"
-            for folder in world.subgroups(place.groups):
-                os.rmdir(folder)
+            for directory in world.subgroups(place.groups):
+                os.rmdir(directory)
             place.empty_state()
             place.before = place.look()
             break
@@ -216,7 +216,7 @@ def try_point(place, task):
 def find_points(index, tasks, roles):
     """Appends the points of one variant; false if it does not work without a fault."""
     variant, place = VARIANTS[index], world.Place(f"baseline{index}")
-    Run(place, variant.argv(place), "list")  # makes the state folder
+    Run(place, variant.argv(place), "list")  # makes the state directory
     place.before = place.look()
     points, names, run = list_points(place, variant)
     roles.append(names)

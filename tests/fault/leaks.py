@@ -1,5 +1,5 @@
 """Many runs in a row, many boxes at once, by the command and by the library: as many descriptors, processes, mounts, control groups
-and folders after as before. And a neighbour that goes on while others are bombed."""
+and directories after as before. And a neighbour that goes on while others are bombed."""
 import json
 import os
 import pathlib
@@ -107,7 +107,7 @@ def measure(place, what, function, *arguments):
     bad, details = function(place, *arguments)
     details = details + world.stragglers() + place.leftovers()
     seconds = time.monotonic() - began
-    world.report(not bad and not details, f"{what}: the same number of fds, processes, mounts, cgroups and folders before and after "
+    world.report(not bad and not details, f"{what}: the same number of fds, processes, mounts, cgroups and directories before and after "
                  f"({seconds:.1f} s)", ([f"{bad} failed"] if bad else []) + details)
 
 

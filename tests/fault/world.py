@@ -59,12 +59,12 @@ def note(text):
 
 
 def own_group(controller):
-    """The folder of this process' group of version 1, or None."""
+    """The directory of this process' group of version 1, or None."""
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, names, path = line.split(":", 2)
         if controller in names.split(","):
-            folder = pathlib.Path(f"/sys/fs/cgroup/{controller}{path}")
-            return folder if (folder / "cgroup.procs").exists() else None
+            directory = pathlib.Path(f"/sys/fs/cgroup/{controller}{path}")
+            return directory if (directory / "cgroup.procs").exists() else None
     return None
 
 
@@ -72,10 +72,10 @@ def enter_groups(name):
     """Moves this process into new groups; the list of them."""
     made = []
     for controller in CONTROLLERS if ROOT else ():
-        folder = own_group(controller)
-        if not folder or not os.access(folder, os.W_OK):
+        directory = own_group(controller)
+        if not directory or not os.access(directory, os.W_OK):
             continue
-        mine = folder / name
+        mine = directory / name
         try:
             mine.mkdir(exist_ok=True)
             (mine / "cgroup.procs").write_text(str(os.getpid()))
@@ -88,8 +88,8 @@ def enter_groups(name):
 def leave_groups(groups):
     for group in groups:
         (group.parent / "cgroup.procs").write_text(str(os.getpid()))
-        for folder in subgroups([group]):
-            pathlib.Path(folder).rmdir()
+        for directory in subgroups([group]):
+            pathlib.Path(directory).rmdir()
         for _ in range(100):
             try:
                 group.rmdir()
@@ -112,8 +112,8 @@ class Place:
         self.path = base / name
         self.groups = list(groups)
         self.workspace, self.tmp, self.home = self.path / "ws", self.path / "tmp", self.path / "home"
-        for folder in (self.path, self.workspace, self.tmp, self.home):
-            folder.mkdir(exist_ok=True)
+        for directory in (self.path, self.workspace, self.tmp, self.home):
+            directory.mkdir(exist_ok=True)
         for tool in ("probe", "bomb"):
             shutil.copy(TOOLS / tool, self.workspace / tool)
         self.secret = self.path / "secret"
@@ -236,8 +236,8 @@ class Call:
 
 def clean_groups():
     for controller in CONTROLLERS if ROOT else ():
-        folder = own_group(controller)
-        for group in folder.glob("hutch-fault-*") if folder else ():
+        directory = own_group(controller)
+        for group in directory.glob("hutch-fault-*") if directory else ():
             if not (group / "cgroup.procs").read_text() and not os.path.exists("/proc/" + group.name.split("-")[2]):
                 for entry in subgroups([group]):
                     os.rmdir(entry)

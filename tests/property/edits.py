@@ -28,9 +28,9 @@ def content(path, st):
 
 def look(root):
     tree = {}
-    for folder, dirs, files in os.walk(root):
+    for directory, dirs, files in os.walk(root):
         for name in dirs + files:
-            path = os.path.join(folder, name)
+            path = os.path.join(directory, name)
             try:
                 st = os.lstat(path)
                 if stat.S_ISLNK(st.st_mode):
@@ -74,11 +74,11 @@ def make(rng, root, depth=0):
 def plan(rng, tree, n):
     """n edits of a tree that looks like that. What is in a repository is written by commits: other names there are held back."""
     known = [p for p in tree if not p.startswith("repo")] or ["a"]
-    folders = [""] + [p for p in known if tree.get(p, "f")[0] == "d"]
+    directories = [""] + [p for p in known if tree.get(p, "f")[0] == "d"]
     edits = []
     for _ in range(n):
-        fresh = os.path.join(rng.choice(folders), rng.choice(NAMES))
-        old, other = rng.choice(known), os.path.join(rng.choice(folders), rng.choice(NAMES))
+        fresh = os.path.join(rng.choice(directories), rng.choice(NAMES))
+        old, other = rng.choice(known), os.path.join(rng.choice(directories), rng.choice(NAMES))
         text = "%f\n" % rng.random() * rng.randrange(1, 9)
         edits.append(rng.choice([
             ("write", fresh, text), ("write", old, text), ("write", old, text), ("append", old, text), ("mkdir", fresh, ""),

@@ -142,9 +142,9 @@ def merge_case(seed):
     top = os.path.join(TMP, "property")
     shutil.rmtree(top, ignore_errors=True)
     root, outer = os.path.join(top, "ws"), os.path.join(top, "beside")
-    for folder in (root, outer):
-        os.makedirs(folder)
-        edits.make(rng, folder)
+    for directory in (root, outer):
+        os.makedirs(directory)
+        edits.make(rng, directory)
     if rng.random() < 0.4:
         make_repository(rng, root)
     for path in list(edits.look(root)):

@@ -6,10 +6,10 @@
  *   review-tool apply [--force] [--force-changed] [--force-protected] [--seen=N] LOWER LAYER [PATH…]
  *                                              N: as if a person had been shown the first N changes only
  *   review-tool discard LOWER LAYER [PATH…]
- *   review-tool remove FOLDER NAME
- *   review-tool merge FOLDER NAME UPPER…       the topmost first
+ *   review-tool remove DIRECTORY NAME
+ *   review-tool merge DIRECTORY NAME UPPER…       the topmost first
  *
- * LAYER is the layer folder, its upper is LAYER/upper. */
+ * LAYER is the layer directory, its upper is LAYER/upper. */
 #include "review/review.h"
 #include "tree/merge.h"
 #include "tree/tree.h"
@@ -122,11 +122,11 @@ int main(int argc, char **argv) {
                 return r < 0 ? fail(&err) : 0;
         }
         if (streq(verb, "merge")) {
-                int uppers[128], n = 0, folder = open_folder(AT_FDCWD, argv[i]);
+                int uppers[128], n = 0, directory = open_folder(AT_FDCWD, argv[i]);
 
                 for (int arg = i + 2; arg < argc && n < 128; arg++)
                         uppers[n++] = open_folder(AT_FDCWD, argv[arg]);
-                r = tree_merge(uppers, (size_t) n, folder, argv[i + 1], &err);
+                r = tree_merge(uppers, (size_t) n, directory, argv[i + 1], &err);
                 return r < 0 ? fail(&err) : 0;
         }
         if (!realpath(argv[i], resolved))

@@ -1,4 +1,4 @@
-/* A session and its box: limits, copy-on-write folders, reset, the box's end, and that nothing is left. */
+/* A session and its box: limits, copy-on-write directories, reset, the box's end, and that nothing is left. */
 #include "scene.h"
 
 #include <dirent.h>
@@ -127,7 +127,7 @@ static void copy_on_write(hutch_context *context) {
         ok(hutch_box_reset(box, &tap_err) == 0, "reset");
         says(box, "cat old; ls; echo ${V-none}; pwd; type -t f; pgrep -f 8888; jobs; history | wc -l",
              "old\nold\nnone\n/workspace\n0\n",
-             "brings back files, variables, functions, folder; ends jobs; forgets history");
+             "brings back files, variables, functions, directory; ends jobs; forgets history");
         r = run_text(box, "echo 3 > three");
         ok(has(r->created, "/three") && !has(r->created, "/one"), "changes are counted anew");
         hutch_result_free(r);
@@ -180,8 +180,8 @@ static void refusals(void) {
         hutch_policy_free(p);
 }
 
-/* What goes on while its files are copied: a writer that sits in a folder, one with an open file, and programs that are
- * started all the time, by a vfork() that cannot be stopped half way. */
+/* What goes on while its files are copied: a writer that sits in a directory, one with an open file, and programs that
+ * are started all the time, by a vfork() that cannot be stopped half way. */
 static void copies(hutch_context *context) {
         hutch_policy *p = new_policy();
         hutch_box *box, *twin = NULL, *other;

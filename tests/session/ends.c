@@ -143,7 +143,7 @@ static const struct scene scenes[] = {
           {"echo a", "a\n", "", 0},
           {"sleep 0.3", "", NULL, 0},
           {"echo b", "b\n", "", 0},
-          {"cd /no/such/folder", "", NULL, 1},
+          {"cd /no/such/directory", "", NULL, 1},
           {"true", "", "", 0}}},
         {"a variable that cannot be changed, in plain words",
          {{"readonly V=1", "", "", 0}, {"V=2", "", NULL, 1}, {"echo on", "on\n", "", 0}}},

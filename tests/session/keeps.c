@@ -6,14 +6,14 @@
         { "exec true", "", "", 0, "the shell was ended and started again" }
 
 static const struct scene scenes[] = {
-        {"the folder", {{"cd /usr/lib", "", "", 0}, {"pwd", "/usr/lib\n", "", 0}, {"cd -", "/workspace\n", "", 0}}},
+        {"the directory", {{"cd /usr/lib", "", "", 0}, {"pwd", "/usr/lib\n", "", 0}, {"cd -", "/workspace\n", "", 0}}},
         {"OLDPWD",
          {{"cd /usr; cd /etc", "", "", 0},
           {"echo $OLDPWD", "/usr\n", "", 0},
           {"cd - >/dev/null; pwd", "/usr\n", "", 0}}},
         {"the directory stack",
          {{"pushd /usr >/dev/null", "", "", 0}, {"popd", "/workspace\n", "", 0}, {"pwd", "/workspace\n", "", 0}}},
-        {"a folder that is gone",
+        {"a directory that is gone",
          {{"mkdir d; cd d; rmdir ../d", "", "", 0}, {"echo $PWD; cd ..; pwd", "/workspace/d\n/workspace\n", "", 0}}},
         {"exported variables",
          {{"export A='x y' B", "", "", 0},

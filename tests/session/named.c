@@ -71,7 +71,8 @@ static void life(void) {
         hutch_result_free(run_text(box, text));
         ok(lists("one "), "it is listed");
         snprintf(path, sizeof(path), "%s/sessions/one", state_dir);
-        ok(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "its folder is the owner's alone (%o)", st.st_mode & 0777);
+        ok(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "its directory is the owner's alone (%o)",
+           st.st_mode & 0777);
         ok(!open_named("one", HUTCH_WORKSPACE_COW, 0) && tap_err.code == HUTCH_E_USAGE,
            "a second of that name is refused: %s", tap_err.message);
         hutch_box_close(box);
@@ -104,8 +105,8 @@ static void life(void) {
         ok(hutch_session_stop("one", false, &id, &tap_err) == 0 && id, "stop keeps its changes as a box: %s",
            id ? id : tap_err.message);
         ok(await_processes(mark_of(0), 0) && lists(""), "nothing else is left");
-        ok(entries("sessions") == 0 && entries("boxes") == 1, "nor in the state folder (%d, %d)", entries("sessions"),
-           entries("boxes"));
+        ok(entries("sessions") == 0 && entries("boxes") == 1, "nor in the state directory (%d, %d)",
+           entries("sessions"), entries("boxes"));
         if (id) {
                 hutch_review *review = NULL;
                 hutch_change change;
@@ -241,7 +242,8 @@ static void races(void) {
         ok(lists("") && entries("sessions") == 0, "and it is gone");
 }
 
-/* The socket is in a folder that nobody else can enter; were it reached all the same, the warden looks at who asks. */
+/* The socket is in a directory that nobody else can enter; were it reached all the same, the warden looks at who asks.
+ */
 static void others(void) {
         hutch_box *box;
         char path[512];

@@ -5,7 +5,7 @@
 #define AGAIN "the shell was ended and started again"
 
 static const struct scene scenes[] = {
-        {"folder, variables, exports",
+        {"directory, variables, exports",
          {{"cd /usr; V='a b'; export E='e'\\''e'", "", "", 0},
           {"pwd; echo $V; env | grep ^E=", "/usr\na b\nE=e'e\n", "", 0},
           {"cd - >/dev/null; pwd", "/workspace\n", "", 0}}},

@@ -1,5 +1,5 @@
-/* What goes into a run and comes out of it: text of any size, stdin, variables, folder, arguments, output as it comes,
- * and the output of background jobs, which is never another run's. */
+/* What goes into a run and comes out of it: text of any size, stdin, variables, directory, arguments, output as it
+ * comes, and the output of background jobs, which is never another run's. */
 #include "scene.h"
 
 #include <fcntl.h>
@@ -203,9 +203,9 @@ static void parts_of_a_run(hutch_context *context) {
         hutch_result_free(r);
         request = (hutch_request){.struct_size = sizeof(request), .command = "pwd", .cwd = "/usr/lib"};
         r = run_request(box, &request);
-        is(r->output[1], "/usr/lib\n", "the folder of one run");
+        is(r->output[1], "/usr/lib\n", "the directory of one run");
         hutch_result_free(r);
-        request.cwd = "/no/such/folder";
+        request.cwd = "/no/such/directory";
         r = run_request(box, &request);
         ok(r->exit_code != 0 && r->output_len[1] == 0, "one that is not there: the text is not run");
         hutch_result_free(r);

@@ -6,7 +6,7 @@
 
 static struct CMUnitTest *tests;
 static size_t n_tests;
-static char folder[4096];
+static char directory[4096];
 
 void unit_add(const char *name, unit_fn fn, const void *row) {
         struct CMUnitTest *grown = reallocarray(tests, n_tests + 1, sizeof(*tests));
@@ -36,8 +36,8 @@ int unit_run(const char *subject) {
                 tests[i].name = full;
         }
         failed = _cmocka_run_group_tests(subject, tests, n_tests, NULL, NULL);
-        if (folder[0])
-                nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        if (directory[0])
+                nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
         for (size_t i = 0; i < n_tests; i++)
                 free((char *) tests[i].name);
         free(tests);
@@ -53,14 +53,14 @@ void unit_same(const char *what, const char *got, const char *want) {
 const char *unit_folder(void) {
         const char *top = getenv("HUTCH_TMP");
 
-        if (!folder[0]) {
-                snprintf(folder, sizeof(folder), "%s/unit.XXXXXX", top ? top : "/tmp");
-                if (!mkdtemp(folder)) {
-                        perror(folder);
+        if (!directory[0]) {
+                snprintf(directory, sizeof(directory), "%s/unit.XXXXXX", top ? top : "/tmp");
+                if (!mkdtemp(directory)) {
+                        perror(directory);
                         abort();
                 }
         }
-        return folder;
+        return directory;
 }
 
 const char *unit_source(void) {

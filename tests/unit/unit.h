@@ -39,7 +39,7 @@ int unit_run(const char *subject);
 /* Strings of which either may be NULL. */
 void unit_same(const char *what, const char *got, const char *want);
 
-/* A private folder for this program, made in $HUTCH_TMP or /tmp and removed at the end. */
+/* A private directory for this program, made in $HUTCH_TMP or /tmp and removed at the end. */
 const char *unit_folder(void);
 
 /* $HUTCH_SRC, or the tree that this program was built from. */

@@ -20,12 +20,12 @@ ends        kill -9 of hutch while
 cow         rm, new, sed
 cow         --ephemeral leaves nothing
 cow         copy-on-write by the old mount API
-layers      a state folder that can hold no layer
+layers      a state directory that can hold no layer
 layers      what cannot be a layer inside
 snapshot    snapshot, wreck everything, restore
 snapshot    review of a box with snapshots
-snapshot    further copy-on-write folders
-system      new files, folders, replaced and removed
+snapshot    further copy-on-write directories
+system      new files, directories, replaced and removed
 archive     export, import elsewhere
 session     run --timeout: 124
 session     a limit of the box ends what runs

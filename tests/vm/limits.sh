@@ -152,7 +152,7 @@ same "8 MB fit into --disk 16M" "0 null fine" "$status ${got[kill_reason]} ${got
 mkdir layered
 box -d layered --workspace cow --disk 16M --ephemeral -- touch ran
 same "a layer in memory is refused" "125 guarantee_unavailable" "$status ${got[code]}" "$result"
-check "a layer in memory is refused: the line says why" grep -q "^hutch: .*in memory: that needs Linux 6.6; without --ephemeral it is kept in the state folder" stderr
+check "a layer in memory is refused: the line says why" grep -q "^hutch: .*in memory: that needs Linux 6.6; without --ephemeral it is kept in the state directory" stderr
 box -d layered --workspace cow --disk 16M --allow-degraded -- sh -c 'head -c 40M /dev/zero >filler; sleep 100'
 same "disk filler in a layer on disk: it is watched" "137 disk degraded" "$status ${got[kill_reason]} ${got[disk]}" "$result"
 

@@ -1,7 +1,7 @@
-/* A process of the host that attacks aim at: it holds a secret in a fd, in its folder, its environment, its arguments and its
+/* A process of the host that attacks aim at: it holds a secret in a fd, in its directory, its environment, its arguments and its
  * memory, has a port, and sockets of every kind, and writes down what reaches it.
- * usage: victim FOLDER SECRET-ARGUMENT       FOLDER/secret exists; FOLDER/ready is written with "TCP-PORT UDP-PORT
- *                                            FENCE-PORT" when all is up; FOLDER/hit says which signal or connection
+ * usage: victim DIRECTORY SECRET-ARGUMENT       DIRECTORY/secret exists; DIRECTORY/ready is written with "TCP-PORT UDP-PORT
+ *                                            FENCE-PORT" when all is up; DIRECTORY/hit says which signal or connection
  *                                            arrived. Whoever is answered at the fence knows that everything that was
  *                                            sent before is written down. */
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-/* Runs a program in a mount namespace in which a tmpfs is mounted on FOLDER and another on FOLDER/deeper; an ordinary user gets a
- * user namespace for it, under the same id. usage: with-mount FOLDER PROGRAM [ARG…] */
+/* Runs a program in a mount namespace in which a tmpfs is mounted on DIRECTORY and another on DIRECTORY/deeper; an ordinary user gets a
+ * user namespace for it, under the same id. usage: with-mount DIRECTORY PROGRAM [ARG…] */
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>

@@ -287,7 +287,7 @@ static const struct call_row mode_rows[] = {
         {"openat O_CREAT", SYS_openat, {3, 0, O_WRONLY | O_CREAT | O_TRUNC, 0666}, OK, OK},
         {"openat O_TMPFILE", SYS_openat, {3, 0, O_RDWR | O_TMPFILE, 0600}, OK, OK},
         {"openat, with rubbish for a mode", SYS_openat, {3, 0, O_RDONLY | O_CLOEXEC, 06755}, OK, OK},
-        {"openat of a folder, with rubbish for a mode", SYS_openat, {3, 0, O_RDONLY | O_DIRECTORY, 06755}, OK, OK},
+        {"openat of a directory, with rubbish for a mode", SYS_openat, {3, 0, O_RDONLY | O_DIRECTORY, 06755}, OK, OK},
         {"mkdirat: the kernel drops the bits itself", SYS_mkdirat, {3, 0, 06755}, OK, OK},
 #if defined(__x86_64__)
         {"chmod u+s", SYS_chmod, {0, 04755}, P, P},

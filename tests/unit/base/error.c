@@ -33,7 +33,7 @@ static void test_wrap(void **state _unused_) {
         assert_int_equal(r, -ENOTDIR);
         assert_int_equal(err.code, HUTCH_E_PATH_MISSING);
         assert_int_equal(err.errnum, ENOTDIR);
-        unit_same("outermost first", err.message, "workspace: cannot attach /srv/data: not a folder");
+        unit_same("outermost first", err.message, "workspace: cannot attach /srv/data: not a directory");
 }
 
 /* Messages that do not fit are cut, inner or outer, and always end with a NUL. */
@@ -86,8 +86,8 @@ static const struct text_row {
         const char *want;
 } text_rows[] = {
         {ENOENT, "does not exist"},
-        {ENOTDIR, "not a folder"},
-        {EISDIR, "is a folder"},
+        {ENOTDIR, "not a directory"},
+        {EISDIR, "is a directory"},
         {EACCES, "permission denied"},
         {ELOOP, "a symbolic link stands where none may be"},
         {ENOSPC, "No space left on device"},

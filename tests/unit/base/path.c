@@ -69,7 +69,7 @@ static const struct part_row {
         const char *name, *path, *base, *dir;
 } part_rows[] = {
         {"parts of a path", "/a/b", "b", "/a"},
-        {"parts of a top folder", "/a", "a", "/"},
+        {"parts of a top directory", "/a", "a", "/"},
         {"parts of a bare name", "a", "a", "."},
         {"parts of the root", "/", "", "/"},
         {"parts of a deep path", "/a/b/c.d", "c.d", "/a/b"},
@@ -81,7 +81,7 @@ static void test_parts(void **state) {
 
         unit_same("the base name", path_basename(row->path), row->base);
         assert_int_equal(path_dirname(row->path, &dir), 0);
-        unit_same("the folder", dir, row->dir);
+        unit_same("the directory", dir, row->dir);
 }
 
 static void test_mounts(void **state _unused_) {

@@ -1,4 +1,4 @@
-/* Overlays of many folders, really mounted, in namespaces of a child: by the new calls and by mount(2). */
+/* Overlays of many directories, really mounted, in namespaces of a child: by the new calls and by mount(2). */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void enter(void) {
                 _exit(12);
 }
 
-static int folder(const char *name) {
+static int directory(const char *name) {
         int fd;
 
         if (mkdir(name, 0755) < 0 && errno != EEXIST)
@@ -73,15 +73,15 @@ static void _noreturn_ in_child(const struct way *way, const char *place) {
                 _exit(15);
         for (size_t i = 0; i < way->lowers; i++) {
                 snprintf(name, sizeof(name), "lower-%zu", i);
-                lowers[i] = folder(name);
+                lowers[i] = directory(name);
                 snprintf(path, sizeof(path), "lower-%zu/shared", i);
                 put(path, name);
                 snprintf(path, sizeof(path), "lower-%zu/own-%zu", i, i);
                 put(path, name);
         }
-        upper = folder("upper");
-        work = folder("work");
-        dest = folder("dest");
+        upper = directory("upper");
+        work = directory("work");
+        dest = directory("dest");
         r = way->ops->attach_overlay(lowers, way->lowers, upper, work, dest, MOUNT_NODEV);
         if (r < 0)
                 _exit(-r);

@@ -49,7 +49,7 @@ static void put(const struct layer_box *box, const char *path, const char *text)
         assert_int_equal(write_all(fd, text, strlen(text)), 0);
 }
 
-/* What the box would see of a file of its first folder. */
+/* What the box would see of a file of its first directory. */
 static char *look(const struct layer_box *box, const char *name) {
         _cleanup_(strv_freep) char **below = NULL;
         char path[64], *text = NULL;
@@ -58,10 +58,10 @@ static char *look(const struct layer_box *box, const char *name) {
         if (read_whole_file(box->fd, path, 1000, &text, NULL) >= 0)
                 return text;
         assert_int_equal(stack_list_below(box, 0, &below), 0);
-        for (char **folder = below; folder && *folder; folder++) {
+        for (char **directory = below; directory && *directory; directory++) {
                 char file[4200];
 
-                snprintf(file, sizeof(file), "%s/%s", *folder, name);
+                snprintf(file, sizeof(file), "%s/%s", *directory, name);
                 if (read_whole_file(AT_FDCWD, file, 1000, &text, NULL) >= 0)
                         return text;
         }
@@ -74,13 +74,13 @@ static void sees(const struct layer_box *box, const char *name, const char *want
         unit_same(name, got, want);
 }
 
-static size_t count(const struct place *p, const char *folder) {
+static size_t count(const struct place *p, const char *directory) {
         char path[4200];
         struct dirent *e;
         size_t n = 0;
         DIR *d;
 
-        snprintf(path, sizeof(path), "%s/hutch/%s", p->top, folder);
+        snprintf(path, sizeof(path), "%s/hutch/%s", p->top, directory);
         d = opendir(path);
         while (d && (e = readdir(d)))
                 n += e->d_name[0] != '.';
@@ -274,7 +274,8 @@ static void test_unfinished(void **state _unused_) {
         }
 }
 
-/* Whether a folder is marked as one whose folders have nothing to do with each other; it is tried to mark it first. */
+/* Whether a directory is marked as one whose directories have nothing to do with each other; it is tried to mark it
+ * first. */
 static bool is_marked(const char *path, bool mark) {
         _cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int flags = 0;

@@ -111,12 +111,12 @@ static const struct look_row {
         {{"hide of what the workspace lies in", {"hide=/home/ann/src"}},
          {{"/home/ann/src/app/x", HIDDEN}, {"/workspace/app/x", HIDDEN}}},
         {{"hide of what an attached path lies in", {"ro=/data/out:/mnt/o", "hide=/data"}}, {{"/mnt/o/x", HIDDEN}}},
-        {{"hide of a folder with mounts inside",
+        {{"hide of a directory with mounts inside",
           {"workspace=cow", "hide=vendor"},
           .mounts = {"/home/ann/src/app/vendor/mine"},
           .beside = {"/home/ann/src/app/vendor"}},
          {{"/home/ann/src/app/vendor/mine/x", HIDDEN}, {"/workspace/app/vendor/x", HIDDEN}}},
-        {{"hide of a system folder by its link", {"hide=/bin"}},
+        {{"hide of a system directory by its link", {"hide=/bin"}},
          {{"/usr/bin/env", HIDDEN}, {"/usr/lib/x", READ, "/usr/lib/x"}}},
         {{"a path attached after it was hidden", {"hide=vendor", "ro=vendor/mine"}},
          {{"/workspace/app/vendor/x", HIDDEN},
@@ -130,7 +130,7 @@ static const struct look_row {
          {{"/home/ann/src/app/vendor/x", READ, "/home/ann/src/app/vendor/x"},
           {"/workspace/app/vendor/x", READ, "/home/ann/src/app/vendor/x"},
           {"/home/ann/src/app/inner/x", READ, "/home/ann/src/app/vendor/x"}}},
-        {{"what is hidden stays hidden where its folder is attached again",
+        {{"what is hidden stays hidden where its directory is attached again",
           {"hide=vendor/mine/key", "rw=vendor:/mnt/v", "rw=."}},
          {{"/mnt/v/mine/key", HIDDEN},
           {"/workspace/app/vendor/mine/key", HIDDEN},
@@ -141,7 +141,7 @@ static const struct look_row {
         {{"the resolver's file in /run", .resolv_conf = "/run/systemd/resolve/stub-resolv.conf"},
          {{"/run/systemd/resolve/stub-resolv.conf", READ, "/run/systemd/resolve/stub-resolv.conf"},
           {"/run/docker.sock", OWN}}},
-        {{"a home in the system's folders moves", .home = "/usr/home/ann"},
+        {{"a home in the system's directories moves", .home = "/usr/home/ann"},
          {{"/usr/home/ann/x", READ, "/usr/home/ann/x"}, {"/home/user/x", OWN}}},
         {{"a workspace in /tmp", {"dir=/tmp/job"}},
          {{"/tmp/job/x", WRITE, "/tmp/job/x"}, {"/workspace/job/x", WRITE, "/tmp/job/x"}, {"/tmp/x", OWN}}},
@@ -208,24 +208,24 @@ static void test_always(void **state _unused_) {
         }
 }
 
-/* Whether some step pins `folder` in what stands there when step `until` is made. */
-static bool is_pinned(const struct plan *plan, size_t until, const char *folder) {
+/* Whether some step pins `directory` in what stands there when step `until` is made. */
+static bool is_pinned(const struct plan *plan, size_t until, const char *directory) {
         bool pinned = false;
 
         for (size_t i = 0; i < until; i++) {
                 const struct step *s = &plan->steps[i];
 
-                if (s->kind == STEP_PIN && streq(s->dest, folder))
+                if (s->kind == STEP_PIN && streq(s->dest, directory))
                         pinned = true;
                 else if ((s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS ||
                           s->kind == STEP_HIDE) &&
-                         path_is_beneath(folder, s->dest))
-                        pinned = streq(folder, s->dest); /* covered; and a mount point is as good as a pin */
+                         path_is_beneath(directory, s->dest))
+                        pinned = streq(directory, s->dest); /* covered; and a mount point is as good as a pin */
         }
         return pinned;
 }
 
-/* A rule inside something writable holds only while the folders above it cannot be renamed away. */
+/* A rule inside something writable holds only while the directories above it cannot be renamed away. */
 static void check_pins(const struct plan *plan, const char *name) {
         for (size_t i = 0; i < plan->n_steps; i++) {
                 const struct step *rule = &plan->steps[i];
@@ -259,9 +259,9 @@ static void test_pins(void **state) {
 }
 
 static const struct fixture pin_cases[] = {
-        {"pins: one folder above", {"ro=vendor/mine"}},
-        {"pins: two folders above", {"hide=vendor/mine/key"}},
-        {"pins: two rules below one folder", {"ro=vendor/mine", "hide=vendor/mine/key"}},
+        {"pins: one directory above", {"ro=vendor/mine"}},
+        {"pins: two directories above", {"hide=vendor/mine/key"}},
+        {"pins: two rules below one directory", {"ro=vendor/mine", "hide=vendor/mine/key"}},
         {"pins: as user", {"ro=vendor/mine/key", "as=user"}},
         {"pins: in a copy-on-write workspace", {"workspace=cow", "ro=vendor/mine"}},
         {"pins: at a destination", {"rw=vendor:/mnt/v", "hide=vendor/mine/key"}},

@@ -162,7 +162,7 @@ static int outer_first(const void *a, const void *b) {
         return strcmp(((const struct mount_fact *) a)->path, ((const struct mount_fact *) b)->path);
 }
 
-/* A folder is split if one of those that follow lies in it. */
+/* A directory is split if one of those that follow lies in it. */
 static int add_mounts(struct path_fact *ws, const char *const *mounts, const char *const *beside) {
         ws->mounts = calloc(6, sizeof(*ws->mounts));
         for (size_t i = 0; ws->mounts && i < 6; i++) {
@@ -177,7 +177,7 @@ static int add_mounts(struct path_fact *ws, const char *const *mounts, const cha
                 for (size_t j = 0; j < 3 && mounts[j]; j++)
                         split = split || (path_is_beneath(mounts[j], path) && !streq(mounts[j], path));
                 ws->mounts[ws->n_mounts++] = (struct mount_fact){.path = at.real,
-                                                                 .folder = at.type == S_IFDIR,
+                                                                 .directory = at.type == S_IFDIR,
                                                                  .mounted = i < 3,
                                                                  .split = split,
                                                                  .dev = at.dev,

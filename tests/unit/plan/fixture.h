@@ -15,7 +15,7 @@ struct fixture {
         uid_t box_uid;        /* of root: 0 for the usual one, -1 for none */
         bool no_mount_api, unmerged, no_bash, no_etc, no_cache;
         bool try_system;     /* the system copy-on-write as a comfort, which no option says */
-        const char *mounted; /* the system's folder that has other file systems in it: /opt */
+        const char *mounted; /* the system's directory that has other file systems in it: /opt */
         int landlock;        /* 0 for the usual one, -1 for none */
         bool no_cgroups;
         size_t groups;
@@ -23,10 +23,10 @@ struct fixture {
         const char *passwd_home;
         const char *resolv_conf;
         const char *mounts[3];  /* other file systems, inside of the workspace */
-        const char *beside[3];  /* and folders on the way to them or beside it */
+        const char *beside[3];  /* and directories on the way to them or beside it */
         const char *control[3]; /* control sockets in what is attached */
         size_t parts;           /* so many of both, without names */
-        const char *dir;        /* the current folder */
+        const char *dir;        /* the current directory */
         const char *const *env; /* instead of the usual one */
         const char *const *argv, *command, *cwd, *const *request_env;
         uint64_t request_timeout_ms, request_cap;

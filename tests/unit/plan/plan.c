@@ -145,7 +145,7 @@ static void test_values(void **state) {
         struct hutch_error err = {0};
 
         unit_check(fixture_plan(&row->f, &plan, &err) >= 0, "%s", err.message);
-        unit_same("the folder", plan->cwd, row->cwd);
+        unit_same("the directory", plan->cwd, row->cwd);
         unit_same("the program", plan->argv[0], row->argv0);
         unit_same("the user", plan->user, row->user);
         assert_int_equal(plan->uid, row->uid);
@@ -158,7 +158,7 @@ static void test_values(void **state) {
         assert_int_equal(plan->map_by_parent, row->map_by_parent);
 }
 
-/* In every plan with walls and a workspace the command starts in a folder that the plan puts there. */
+/* In every plan with walls and a workspace the command starts in a directory that the plan puts there. */
 static void test_folder_is_there(void **state _unused_) {
         for (size_t i = 0; i < n_golden_cases; i++) {
                 _cleanup_(plan_freep) struct plan *plan = NULL;
@@ -224,7 +224,7 @@ int main(void) {
         }
         for (size_t i = 0; i < ARRAY_SIZE(value_rows); i++)
                 unit_add(value_rows[i].f.name, test_values, &value_rows[i]);
-        unit_add("the command's folder is there", test_folder_is_there, NULL);
+        unit_add("the command's directory is there", test_folder_is_there, NULL);
         unit_add("pure", test_pure, NULL);
         unit_add("limits", test_limits, NULL);
         unit_add("limits of the request", test_limits_of_request, NULL);

@@ -221,7 +221,7 @@ static const struct option_row {
         {"env-block", "", NULL, HUTCH_E_POLICY_INVALID, "--env-block: '' is not the name of a variable"},
         {"env-block", NULL, NULL, HUTCH_E_USAGE, "option '--env-block' needs a value: NAME"},
         {"env-file", "/nonexistent/x", NULL, HUTCH_E_PATH_MISSING, "--env-file: /nonexistent/x: does not exist"},
-        {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a folder"},
+        {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a directory"},
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
         {"docker", NULL, "docker; "},

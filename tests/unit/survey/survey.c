@@ -1,4 +1,4 @@
-/* The survey on a small tree of files: what is there, where it really lies, what hutch's own folders are. */
+/* The survey on a small tree of files: what is there, where it really lies, what hutch's own directories are. */
 #include "survey/survey.h"
 
 #include <fcntl.h>
@@ -29,8 +29,8 @@ static void must(int r, const char *what) {
 }
 
 static void make_tree(void) {
-        static const char *const folders[] = {"home",           "home/work", "home/work/sub", "elsewhere",
-                                              "elsewhere/conf", "locked",    "locked/in"};
+        static const char *const directories[] = {"home",           "home/work", "home/work/sub", "elsewhere",
+                                                  "elsewhere/conf", "locked",    "locked/in"};
         static const char *const links[][2] = {{"work", "home/to-work"},
                                                {"../elsewhere", "home/out"},
                                                {"nothing", "home/dangling"},
@@ -45,15 +45,15 @@ static void make_tree(void) {
         if (!realpath(unit_folder(), real))
                 abort();
         strcpy(top, real);
-        for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-                must(mkdir(in_tree(folders[i]), 0755), folders[i]);
+        for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+                must(mkdir(in_tree(directories[i]), 0755), directories[i]);
         for (size_t i = 0; i < ARRAY_SIZE(links); i++)
                 must(symlink(links[i][0], in_tree(links[i][1])), links[i][1]);
         fd = open(in_tree("home/file"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         must(fd, "file");
         close(fd);
         must(mkfifo(in_tree("home/fifo"), 0600), "fifo");
-        /* A socket's path is short: bound from within its folder. */
+        /* A socket's path is short: bound from within its directory. */
         must(fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
         must(chdir(in_tree("home")), "home");
         strcpy(address.sun_path, "sock");
@@ -81,9 +81,9 @@ static const struct path_row {
         int errnum;
         mode_t type;
 } path_rows[] = {
-        {"a folder", "home/work", "home/work", 0, S_IFDIR},
+        {"a directory", "home/work", "home/work", 0, S_IFDIR},
         {"a file", "home/file", "home/file", 0, S_IFREG},
-        {"a link to a folder", "home/to-work", "home/work", 0, S_IFDIR},
+        {"a link to a directory", "home/to-work", "home/work", 0, S_IFDIR},
         {"a link on the way", "home/to-work/sub", "home/work/sub", 0, S_IFDIR},
         {"a link that leads out", "home/out", "elsewhere", 0, S_IFDIR},
         {"a socket", "home/sock", "home/sock", 0, S_IFSOCK},
@@ -139,7 +139,7 @@ static void test_workspace(void **state _unused_) {
         _cleanup_(survey_freep) struct survey *current = survey(NULL, env);
         _cleanup_(survey_freep) struct survey *none = survey((const char *const[]){"workspace", "none", NULL}, env);
 
-        unit_same("the current folder", current->workspace.real, in_tree("home/work"));
+        unit_same("the current directory", current->workspace.real, in_tree("home/work"));
         assert_null(none->workspace.real); /* nobody wants it, nobody looks */
         assert_int_equal(none->workspace.errnum, 0);
 }
@@ -154,7 +154,7 @@ static bool holds(char *const *v, const char *s) {
 static const struct own_row {
         const char *name;
         const char *variables[4][2]; /* values beneath the tree's top unless empty or relative */
-        bool make;                   /* whether the folder is there already */
+        bool make;                   /* whether the directory is there already */
         const char *want[4];
 } own_rows[] = {
         {"of a home",
@@ -166,8 +166,8 @@ static const struct own_row {
          false,
          {"elsewhere/hutch", "home/work/.local/share/hutch", "home/work/sub/hutch"}},
         {"of XDG variables without a home", {{"XDG_CONFIG_HOME", "elsewhere"}}, false, {"elsewhere/hutch"}},
-        /* A box that got the folder behind a link could make hutch's own folder in it, and be read as a person's word
-           next time. */
+        /* A box that got the directory behind a link could make hutch's own directory in it, and be read as a person's
+           word next time. */
         {"behind a link, not made yet",
          {{"XDG_CONFIG_HOME", "home/out"}},
          false,
@@ -195,7 +195,7 @@ static void test_own(void **state) {
         if (row->make)
                 rmdir(in_tree("elsewhere/hutch"));
         for (size_t i = 0; i < ARRAY_SIZE(row->want) && row->want[i]; i++)
-                unit_check(holds(s->own_folders, in_tree(row->want[i])), "%s is not among hutch's own folders",
+                unit_check(holds(s->own_folders, in_tree(row->want[i])), "%s is not among hutch's own directories",
                            row->want[i]);
 }
 
@@ -276,13 +276,13 @@ int main(void) {
         for (size_t i = 0; i < ARRAY_SIZE(own_rows); i++) {
                 char name[96];
 
-                snprintf(name, sizeof(name), "hutch's own folders %s", own_rows[i].name);
+                snprintf(name, sizeof(name), "hutch's own directories %s", own_rows[i].name);
                 unit_add(name, test_own, &own_rows[i]);
         }
         unit_add("relative XDG variables do not count", test_relative_xdg, NULL);
         unit_add("the home", test_home, NULL);
         unit_add("the caller", test_caller, NULL);
-        unit_add("the system's folders", test_system, NULL);
+        unit_add("the system's directories", test_system, NULL);
         unit_add("nothing is changed", test_no_trace, NULL);
         status = unit_run("survey/survey");
         survey_free(NULL);
