@@ -31,7 +31,7 @@ picture() { hutch run --box "${1:-$BOX}" -c "$PICTURE" 2>/dev/null; }
 traceless() {
         hutch boxes >/dev/null
         local left
-        left=$(find "$STATE" -mindepth 2 ! -path "$STATE/empty/*" 2>/dev/null)
+        left=$(find "$STATE" -mindepth 2 ! -path "$STATE/empty/*" ! -path "$STATE/seen/*" 2>/dev/null) # seen: what is shown once at a terminal
         [ -z "$left" ] || differs "left in the state: $left"
 }
 all_gone() { # of boxes and snapshots
