@@ -12,7 +12,7 @@ load helper
         expect "it restricts at once" "$(hutch -c 'cat .env 2>&1 | grep -c .')" "$(hutch --hide .env -c 'cat .env 2>&1 | grep -c .')"
         sed -E 's/^#( *)(network|limits|env|git|workspace|allow|read|write|  allow|  read|  write)/\1\2/' hutch.yaml >all.yaml
         mkdir -p "$HOME/sdk" "$HOME/.cache/app"
-        run hutch explain --config all.yaml
+        run hutch explain --allow-degraded --config all.yaml # an ordinary user may have no control group
         expect "every suggestion is valid" "$status" 0
         before=$(cat hutch.yaml)
         ends 125 hutch init

@@ -164,9 +164,11 @@ static void slow_end(hutch_context *context) {
         hutch_result *r;
         FILE *f;
 
+        if (geteuid() != 0)
+                return; /* who cannot freeze a process cannot make an end slow */
         snprintf(group, sizeof(group), "/sys/fs/cgroup/freezer/hutch-test-%d", getpid());
-        if (geteuid() != 0 || mkdir(group, 0755) < 0) {
-                ok(true, "W5k: # SKIP needs root and the freezer of control groups");
+        if (mkdir(group, 0755) < 0) {
+                ok(true, "W5k # SKIP needs the freezer of control groups of version 1");
                 return;
         }
         slow = open_session(context, NULL);
