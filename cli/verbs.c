@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-/* clang-format off: one a line, so that two changes seldom meet */
 /* One a line, so that two changes seldom meet. */
-// clang-format off
+/* clang-format off */
 const struct verb *const cli_verbs[] = {
         &verb_run,
         &verb_shell,
@@ -33,7 +32,6 @@ const struct verb *const cli_verbs[] = {
         &verb_version,
         NULL,
 };
-// clang-format on
 /* clang-format on */
 
 /* Words that later versions use; a program of that name is run with `--` before it. */

@@ -1,9 +1,9 @@
 /* The skeleton of the system: what lies between the host's system directories and a box's own layer under `--cow /`.
  *
- * With one id mapped, the directories of root are nobody's in a box, and nothing could be made in them. A layer in between
- * that has the same directories, owned by the caller, makes them the caller's; the files in them stay nobody's, to be read,
- * removed and replaced. It is made once, kept in $XDG_CACHE_HOME/hutch/skeleton/<key>, and made anew when the key, a
- * digest of what tells that the host's directories changed (src/survey), is another.
+ * With one id mapped, the directories of root are nobody's in a box, and nothing could be made in them. A layer in
+ * between that has the same directories, owned by the caller, makes them the caller's; the files in them stay nobody's,
+ * to be read, removed and replaced. It is made once, kept in $XDG_CACHE_HOME/hutch/skeleton/<key>, and made anew when
+ * the key, a digest of what tells that the host's directories changed (src/survey), is another.
  *
  *   <key>/usr, etc, …          the directories of the host, with their modes
  *   <key>/var                  the box's /var: a few directories that programs expect. Of the host's only the package
