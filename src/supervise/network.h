@@ -9,7 +9,8 @@ struct relay_link {
         int control;
         struct watch *watch;
         bool ready;
-        int log; /* -1: none */
+        bool ended; /* without having been asked to */
+        int log;    /* -1: none */
         struct listener *listeners;
         struct pending *pending;
         uint8_t published[8192]; /* a bit for each port */
@@ -21,6 +22,6 @@ void names_watch(struct run *run);
 void names_done(struct run *run);
 
 void publish_watch(struct run *run, int fd); /* takes the descriptor of a filter's notifications */
-void publish_fail(struct relay_link *link); /* no answer will come */
+void publish_fail(struct relay_link *link);  /* no answer will come */
 bool publish_answered(struct run *run, uint16_t port, int errnum);
 void publish_done(struct relay_link *link);
