@@ -159,19 +159,25 @@ static bool take_event(struct run *run, int flags) {
         return true;
 }
 
+/* The relay ended by itself, or somebody ended it. */
+static void take_end(struct run *run) {
+        struct relay_link *l = run->relay;
+        const struct hutch_event event =
+                event_notice(NOTICE_RELAY_ENDED, NULL, NULL, "hutch-relay ended: the box has no network any more");
+
+        watch_remove(&l->watch);
+        l->ended = true;
+        publish_fail(l);
+        if (l->ready && !run->failed)
+                report(run, &event);
+}
+
 static void on_relay(void *data, uint32_t events _unused_) {
         struct run *run = data;
 
         if (take_event(run, MSG_DONTWAIT))
                 return;
-        watch_remove(&run->relay->watch);
-        publish_fail(run->relay);
-        if (run->relay->ready && !run->failed && !run->reaped) {
-                const struct hutch_event event = event_notice(NOTICE_RELAY_ENDED, NULL, NULL,
-                                                              "hutch-relay ended: the box has no network any more");
-
-                report(run, &event);
-        }
+        take_end(run);
         if (run->relay->ready || run->failed || run->reaped)
                 return;
         error_set(&run->outcome.error, HUTCH_E_SETUP_FAILED, EPIPE, "hutch-relay ended before it was ready");
@@ -262,9 +268,14 @@ int relay_start(struct run *run, int netns, struct hutch_error *err) {
         return 0;
 }
 
+/* A relay that was killed may close what the box sees before it closes its end of the control socket, so the box can be
+ * over before the warden knows. But one that ends because it was asked to exits with 0, and the signal below does not
+ * change the status of a process that has closed its files. */
 void relay_stop(struct run *run) {
         struct relay_link *l = run->relay;
+        bool closed = false;
         struct pollfd p;
+        int status = 0;
 
         if (!l)
                 return;
@@ -273,11 +284,13 @@ void relay_stop(struct run *run) {
         names_done(run);
         shutdown(l->control, SHUT_WR);
         p = (struct pollfd){.fd = l->control, .events = POLLIN};
-        while (poll(&p, 1, LAST_WORDS_MS) > 0 && take_event(run, MSG_DONTWAIT))
-                ;
+        while (!closed && poll(&p, 1, LAST_WORDS_MS) > 0)
+                closed = !take_event(run, MSG_DONTWAIT);
         kill(l->pid, SIGKILL);
-        while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
+        while (waitpid(l->pid, &status, 0) < 0 && errno == EINTR)
                 ;
+        if (closed && !l->ended && status != 0)
+                take_end(run);
         children_forget(l->pid);
         close(l->control);
         closep(&l->log);

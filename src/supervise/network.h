@@ -9,7 +9,8 @@ struct relay_link {
         int control;
         struct watch *watch;
         bool ready;
-        int log; /* -1: none */
+        bool ended; /* without having been asked to */
+        int log;    /* -1: none */
         struct listener *listeners;
         struct pending *pending;
         uint8_t published[8192]; /* a bit for each port */

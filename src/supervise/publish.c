@@ -3,7 +3,8 @@
  * A filter notifies the warden of listen(). The warden takes a duplicate of the socket, lets the relay open the port of
  * the same number on the host's loopback, and only then performs the call, on its duplicate: what was judged is what is
  * acted on, whatever the box does to its descriptors meanwhile. A port that is taken on the host is EADDRINUSE in the
- * box. A published port stays published until the box ends, or until there are many and nothing listens on it any more.
+ * box, and so is every port once the relay has ended. A published port stays published until the box ends, or until
+ * there are many and nothing listens on it any more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +81,12 @@ static void answer(int listener, uint64_t id, int result) {
         (void) ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response); /* the process may be gone */
 }
 
+/* The duplicate goes first: a box that closes its socket at once may bind another to the same port. */
+static void finish(int listener, uint64_t id, int *socket, int result) {
+        close_duplicate(socket);
+        answer(listener, id, result);
+}
+
 /* Threads have no pidfd before Linux 6.9; then the process is asked. */
 static int open_process(pid_t tid) {
         int fd = (int) syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
@@ -125,11 +132,13 @@ static uint16_t port_of(int fd) {
         return port;
 }
 
-static bool is_internet(int fd) {
-        int domain = 0;
-        socklen_t len = sizeof(domain);
+static bool is_internet_stream(int fd) {
+        int domain = 0, type = 0;
+        socklen_t len = sizeof(domain), type_len = sizeof(type);
 
-        return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && (domain == AF_INET || domain == AF_INET6);
+        return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+               getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 && type == SOCK_STREAM &&
+               (domain == AF_INET || domain == AF_INET6);
 }
 
 static int perform(int fd, int backlog) {
@@ -197,12 +206,17 @@ static void judge(struct run *run, int listener, const struct seccomp_notif *cal
                 answer(listener, call->id, fd);
                 return;
         }
+        /* Nobody could reach it, also where its port was published before. */
+        if (l->ended && is_internet_stream(fd)) {
+                finish(listener, call->id, &fd, -EADDRINUSE);
+                return;
+        }
         port = port_of(fd);
-        if (port == 0 || !is_internet(fd) || (l->published[port / 8] & 1 << port % 8)) {
+        if (port == 0 || !is_internet_stream(fd) || (l->published[port / 8] & 1 << port % 8)) {
                 r = perform(fd, backlog);
-                port = r >= 0 && is_internet(fd) ? port_of(fd) : 0;
+                port = r >= 0 && is_internet_stream(fd) ? port_of(fd) : 0;
                 if (port == 0 || (l->published[port / 8] & 1 << port % 8)) {
-                        answer(listener, call->id, r);
+                        finish(listener, call->id, &fd, r);
                         return;
                 }
         }
@@ -212,7 +226,7 @@ static void judge(struct run *run, int listener, const struct seccomp_notif *cal
         p = count_pending(l) < MAX_PENDING ? calloc(1, sizeof(*p)) : NULL;
         if (!p || send(l->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(order)) {
                 free(p);
-                answer(listener, call->id, -EADDRINUSE);
+                finish(listener, call->id, &fd, -EADDRINUSE);
                 return;
         }
         *p = (struct pending){.id = call->id,
@@ -268,9 +282,8 @@ bool publish_answered(struct run *run, uint16_t port, int errnum) {
                         at = &p->next;
                         continue;
                 }
-                answer(p->listener, p->id, errnum ? -errnum : perform(p->socket, p->backlog));
                 *at = p->next;
-                close_duplicate(&p->socket);
+                finish(p->listener, p->id, &p->socket, errnum ? -errnum : perform(p->socket, p->backlog));
                 free(p);
         }
         return errnum == 0;
@@ -281,8 +294,7 @@ void publish_fail(struct relay_link *l) {
                 struct pending *p = l->pending;
 
                 l->pending = p->next;
-                answer(p->listener, p->id, -EADDRINUSE);
-                close_duplicate(&p->socket);
+                finish(p->listener, p->id, &p->socket, -EADDRINUSE);
                 free(p);
         }
 }

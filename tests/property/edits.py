@@ -1,5 +1,6 @@
 """Random trees and edits of them, the same for the host and for a box: a list of edits is made from what a tree looks like, and carried out by
-`python3 edits.py` with the list as JSON on its stdin. `look` is what a tree is: path -> (type, mode, content)."""
+`python3 edits.py` with the list as JSON on its stdin; with `begin` or `show` it prints the tree before or after them. `look` is what a tree is:
+path -> (type, mode, content)."""
 import hashlib, json, os, random, shutil, stat, sys
 
 NAMES = ["a", "b", "c", " d", "e\nf", "-g", "\u00e9", "h\\", "i'j", "k.l"]
@@ -143,6 +144,8 @@ def carry_out(edits, root):
 
 if __name__ == "__main__":
     sys.setrecursionlimit(10000)
-    carry_out(json.load(sys.stdin), ".")
-    if len(sys.argv) > 1:
-        json.dump(look("."), sys.stdout)
+    todo, when = json.load(sys.stdin), sys.argv[1] if len(sys.argv) > 1 else None
+    begun = look(".") if when == "begin" else None
+    carry_out(todo, ".")
+    if when:
+        json.dump(begun if when == "begin" else look("."), sys.stdout)

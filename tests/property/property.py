@@ -2,7 +2,10 @@
 
 For every path there are four states: what the box began with (base), what it left (box), what the host had before the apply (host), and what it has
 after it (end). Where the host changed a path since the box covered it, end must be host. Where it did not, end must be box, or host with the
-path still listed by `hutch diff`."""
+path still listed by `hutch diff`.
+
+When the host changes a path while the box exists, the box may have covered it before or after, so there are several bases. A box that leaves one of them
+has changed nothing there: its directory was only copied up, for what was made in it, and still has the mode from before the host's chmod."""
 import json, os, random, shutil, signal, subprocess, sys, threading, time
 
 import edits
@@ -38,8 +41,9 @@ def settle(root):
     time.sleep(0.012)
 
 
-def in_box(options, todo, show=False, kill_after=None):
-    args = [HUTCH, "run", "--json", *options, "--", "python3", "-c", EDITS, *(["show"] if show else [])]
+def in_box(options, todo, show=None, kill_after=None):
+    """`show`: "begin" or "show", the tree that the box sees before or after its edits."""
+    args = [HUTCH, "run", "--json", *options, "--", "python3", "-c", EDITS, *([show] if show else [])]
     for box in options[1:] if options[0] == "--box" else []:
         hutch("diff", "--box", box, "--stat", check=False)  # waits until it is free
     p = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -114,7 +118,7 @@ def is_alike(one, other, lists):
     return one == other or (lists and one and other and one[0] == other[0] == "f" and one[2] == other[2] and (one[1] ^ other[1]) & ~0o70 == 0)
 
 
-def check_merge(base, box, host, end, left, lists, unsure):
+def check_merge(base, earlier, box, host, end, left, lists, unsure):
     wrong = []
     for path in sorted(set(base) | set(box) | set(host) | set(end)):
         b, x, h, e = (t.get(path) for t in (base, box, host, end))
@@ -124,6 +128,8 @@ def check_merge(base, box, host, end, left, lists, unsure):
             wrong.append("%r: is neither the host's nor the box's: %s (base %s, box %s, host %s)" % (path, e, b, x, h))
         elif e != h and h != b and path not in unsure:
             wrong.append("%r: the host's change was lost: %s (base %s, box %s, host %s)" % (path, e, b, x, h))
+        elif any(is_alike(x, one, lists) for one in earlier.get(path, [])):
+            continue
         elif e != x and h == b and x != b and not any(path == l or is_above(path, l) or is_above(l, path) for l in left):
             wrong.append("%r: the box's change was lost: %s (base %s, box %s)" % (path, e, b, x))
     return wrong
@@ -156,7 +162,7 @@ def merge_case(seed):
     os.chmod(top, 0o755)
     outside = edits.look(outer)
     settle(root)
-    base, unsure = edits.look(root), set()
+    base, unsure, earlier = edits.look(root), set(), {}  # earlier: what else the box may have begun with
     repository = "repo/.git/HEAD" in base
 
     todo = edits.plan(rng, base, rng.randrange(1, 12)) + (commit(rng) if repository and rng.random() < 0.7 else [])
@@ -173,6 +179,7 @@ def merge_case(seed):
         # What both changed at the same time may be either's, and is what the box saw from now on.
         now = edits.look(root)
         unsure |= {p for p in set(now) | set(base) if now.get(p) != base.get(p)}
+        earlier = {p: [base.get(p)] for p in unsure}
     if not boxes:
         return []
     box = boxes[0]
@@ -181,19 +188,25 @@ def merge_case(seed):
         before = edits.look(root)
         edits_of_host(edits.plan(rng, base, rng.randrange(1, 5)), root)
         now = edits.look(root)
-        unsure |= {p for p in set(now) | set(before) if now.get(p) != before.get(p)}  # the second run may see them, and change them then
+        changed = {p for p in set(now) | set(before) if now.get(p) != before.get(p)}
+        unsure |= changed  # the second run may see them, and change them then
+        for path in changed:
+            earlier.setdefault(path, []).append(before.get(path))
         settle(root)
-        in_box(["--box", box], edits.plan(rng, now, rng.randrange(1, 6)))
+        _, begun = in_box(["--box", box], edits.plan(rng, now, rng.randrange(1, 6)), show="begin")
+        # Where it saw the host's, it began with that alone.
+        earlier = {p: states for p, states in earlier.items() if begun.get(p) != now.get(p)}
         if not any(b["id"] == box for b in json.loads(hutch("boxes", "--json").stdout)):
             return []
         settle(root)
-    _, seen = in_box(["--box", box], [], show=True)
+    _, seen = in_box(["--box", box], [], show="show")
     middle = edits.look(root)
     edits_of_host(edits.plan(rng, base, rng.randrange(0, 6)) + (commit(rng) if repository and rng.random() < 0.3 else []), root)
     settle(root)
     host, lists = edits.look(root), attributes(root, edits.look(root))
     # What the box did not change it sees as the host has it.
     changed_now = {p for p in set(middle) | set(host) if middle.get(p) != host.get(p)}
+    in_view = dict(seen)
     for path in changed_now:
         if seen.get(path) == middle.get(path):
             seen.pop(path, None)
@@ -205,6 +218,11 @@ def merge_case(seed):
         if path in middle:
             start[path] = middle[path]
     unsure -= changed_now
+    # A directory that the host removed comes back for what the box has in it.
+    for path in list(seen):
+        while (path := os.path.dirname(path)) in in_view and path not in seen:
+            seen[path] = in_view[path]
+            unsure.add(path)
 
     for _ in range(rng.randrange(0, 3)):
         p = subprocess.Popen([HUTCH, "apply", "--box", box], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -215,7 +233,7 @@ def merge_case(seed):
     if done.returncode not in (0, 1) and "no such box" not in done.stderr and "no box" not in done.stderr:
         raise Failed("apply ended with %d: %s" % (done.returncode, done.stderr))
     end, left = edits.look(root), remaining(box)
-    wrong = check_merge(start, seen, host, end, left, lists, unsure)
+    wrong = check_merge(start, earlier, seen, host, end, left, lists, unsure)
     if repository and not during and killed is None:
         wrong += check_unit(seen, host, end)
     for path, value in attributes(root, end).items():
