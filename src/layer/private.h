@@ -3,7 +3,7 @@
  *   <id>/<n>/copy/<name>   what the box works in: the n-th directory, copied before the start
  *   <id>/<n>/copied        what the copy was like (src/tree/mirror.h); a copy without it is not whole
  *
- * The upper beside them is made of the differences, whenever somebody wants to see it and at the box's end. */
+ * The upper beside them is made of the differences, when it is to be shown and at the box's end. */
 #pragma once
 
 #include "../tree/mirror.h"
