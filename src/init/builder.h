@@ -25,7 +25,8 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
 /* Attaches a detached mount where the box will never see it; without one (-1) *ret is the directory for it. */
 int builder_park(struct builder *b, int mount, int *ret);
 
-/* Options of the box's own file systems: with a limit, a little more room than that, so that init sees it passed. */
+/* Options of the box's separate file systems: with a limit, slightly more space than that, so that init sees it
+ * exceeded. */
 void builder_tmpfs_options(const struct plan *plan, unsigned mode, char *ret, size_t room);
 
 unsigned builder_flags(const struct step *s);

@@ -1,9 +1,9 @@
-/* Copy-on-write directories: an overlay of the host's directory, the frozen layers above it and one of the box's own.
+/* Copy-on-write directories: an overlay of the host's directory, the frozen layers above it and the box's private
+ * layer.
  *
- * The layer is on disk, made by whoever launches the box, or in memory where that was asked for. Whether a file system
- * can hold a layer is found out by mounting: where the state directory's cannot, the layer is in memory all the same,
- * and where that of a directory beneath a copy-on-write one cannot be a lower, it is attached read-only. Both are told.
- */
+ * The layer is on disk, created by the launching process, or in memory on request. Mounting shows whether a file system
+ * can hold a layer: if the state directory's cannot, the layer is in memory anyway, and if that of a directory beneath
+ * a copy-on-write one cannot be a lower, it is attached read-only. Both are reported. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int try_attributes(int directory) {
                                                                                                                : 0;
 }
 
-/* In memory. The upper's own mode is what the box sees at the top of the directory. */
+/* In memory. The box sees the upper's mode at the top of the directory. */
 static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
         _cleanup_(closep) int place = -1, directory = -1;
         char name[32], options[96];

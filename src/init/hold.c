@@ -15,7 +15,7 @@
 #define TRIES 7
 #define LOOKS 20 /* of the first try, each a millisecond after the one before; the next one has twice as many */
 
-/* The letter of /proc/PID/stat, 0 if it is gone. The name before it may hold anything. */
+/* The letter of /proc/PID/stat, 0 if it is gone. The name before it may contain any character. */
 static char state_of(int dir, const char *path) {
         _cleanup_(closep) int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
         char text[1024], *end;
