@@ -80,7 +80,7 @@ static void answer(int listener, uint64_t id, int result) {
         (void) ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response); /* the process may be gone */
 }
 
-/* Threads have no pidfd before Linux 6.9; then the process is asked. */
+/* Threads have no pidfd before Linux 6.9; then that of the process is used. */
 static int open_process(pid_t tid) {
         int fd = (int) syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
         _cleanup_(freep) char *status = NULL;
@@ -105,7 +105,7 @@ static int take_socket(int listener, const struct seccomp_notif *call) {
         fd = (int) syscall(SYS_pidfd_getfd, process, (int) call->data.args[0], 0);
         if (fd < 0)
                 return -errno;
-        /* Still the process that asked: its number was not given to another. */
+        /* Still the requesting process: its number was not reused. */
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) < 0)
                 return -errno;
         return take_fd(&fd);
@@ -228,7 +228,7 @@ static void on_call(void *data, uint32_t events) {
         struct listener *listener = data;
         struct seccomp_notif call = {0};
 
-        /* Before Linux 6.11 the call waits for ever once no process has the filter any more. */
+        /* Before Linux 6.11 the call waits forever once no process has the filter any more. */
         if (!(events & EPOLLIN)) {
                 watch_remove(&listener->watch);
                 return;
