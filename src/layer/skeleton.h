@@ -6,9 +6,10 @@
  * again when the key, a digest of the signs that the host's directories changed (src/survey), differs.
  *
  *   <key>/usr, etc, …          the directories of the host, with their modes
- *   <key>/var                  the box's /var: a few directories that programs expect. Of the host's only the package
- * database shows through, at lib/dpkg and lib/apt <key>.lock                 held, shared, by every process that uses
- * it .new-…, .old-…             on their way in and out */
+ *   <key>/var                  the box's /var: a few directories that programs expect, and of the host's only
+ *                              the package database, at lib/dpkg and lib/apt
+ *   <key>.lock                 held, shared, by every process that uses it
+ *   .new-…, .old-…             being created or removed */
 #pragma once
 
 #include "../base/error.h"
