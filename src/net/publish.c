@@ -9,7 +9,7 @@ struct published {
         struct source source; /* .fd -1: free */
         struct published *next;
         uint16_t host_port, port;
-        bool fixed; /* asked for by number: stays until the box ends */
+        bool fixed; /* requested by number: stays until the box ends */
 };
 
 static void on_accept(struct relay *relay, struct source *source, uint32_t events _unused_) {
