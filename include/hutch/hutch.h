@@ -332,7 +332,7 @@ typedef struct hutch_request {
         size_t struct_size;
         const char *const *argv; /* the command and its arguments, or */
         const char *command;     /* shell text */
-        const char *cwd;         /* as the box sees it; NULL: the workspace */
+        const char *cwd;         /* a path in the box; NULL: the workspace */
         const char *const *env;  /* NAME=VALUE, or NAME: the caller's; added to the policy's */
         hutch_stream streams[3];
         int fds[3];
@@ -341,7 +341,7 @@ typedef struct hutch_request {
         void (*on_output)(void *user, int stream, const void *data, size_t len);
         void (*on_event)(void *user, const hutch_event *event); /* when it happens; the result has them, too */
         void *user;
-        /* For this run alone; 0: as the policy says. */
+        /* For this run only; 0: the policy's. */
         uint64_t timeout_ms, output_cap;
         bool no_changes;    /* do not look for what it changed in copy-on-write directories */
         size_t command_len; /* of command; 0: not given. If given, NUL bytes are refused; one must follow the text
@@ -404,8 +404,8 @@ typedef struct hutch_result {
         const hutch_enforcement *enforced; /* by hutch_guarantee; a later version may have more of them */
         size_t n_enforced;
         const hutch_event *const *notices, *const *denials, *const *findings, *const *published; /* NULL-terminated */
-        /* What this run changed in copy-on-write directories, or with the option `track` in the workspace, as the box
-         * sees it, NULL-terminated; all NULL where nothing was tracked. */
+        /* What this run changed in copy-on-write directories, or with the option `track` in the workspace, as paths in
+         * the box, NULL-terminated; all NULL where nothing was tracked. */
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
@@ -427,7 +427,7 @@ HUTCH_EXPORT int hutch_box_start(hutch_box *box, const hutch_request *request, h
 HUTCH_EXPORT int hutch_run_fd(const hutch_run *run);
 HUTCH_EXPORT int hutch_run_finish(hutch_run *run, hutch_result **ret, hutch_error *err);
 
-/* A file as the box sees it, read and written by a program inside, so that links cannot lead out; *ret is freed with
+/* A file at a path in the box, read and written by a program inside, so that links cannot lead out; *ret is freed with
  * hutch_free() and is followed by a NUL. Queued with the runs of the box. */
 HUTCH_EXPORT int hutch_box_read_file(hutch_box *box, const char *path, char **ret, size_t *ret_len, hutch_error *err);
 HUTCH_EXPORT int hutch_box_write_file(hutch_box *box, const char *path, const void *data, size_t len, hutch_error *err);
@@ -486,7 +486,7 @@ HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 /* The result as the JSON object that `hutch run --json` prints; freed with free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
 
-/* An event, or a piece of output, as a line of `hutch run --json-lines` has it; freed with free(). */
+/* An event, or a piece of output, as a line of `hutch run --json-lines`; freed with free(). */
 HUTCH_EXPORT int hutch_event_to_json(const hutch_event *event, char **ret, hutch_error *err);
 HUTCH_EXPORT int hutch_output_to_json(int stream, const void *data, size_t len, char **ret, hutch_error *err);
 
@@ -509,7 +509,7 @@ HUTCH_EXPORT int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_
  * (may be NULL): what was written to the disk, which is little where the file system can share blocks. */
 HUTCH_EXPORT int hutch_box_snapshot_copy(hutch_box *box, hutch_snapshot **ret, uint64_t *ret_bytes, hutch_error *err);
 
-/* Gives the box the state of a snapshot; what it changed since is gone. */
+/* Gives the box the state of a snapshot; later changes are lost. */
 HUTCH_EXPORT int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err);
 
 /* Another box of the same policy, which begins with the state that this one has now; closed with hutch_box_close(). */
@@ -623,12 +623,12 @@ typedef enum hutch_apply_status {
         HUTCH_HELD_BACK, /* a protected name */
         HUTCH_CONFLICT,  /* the host's file changed since */
         HUTCH_NEVER,     /* a FIFO, socket or device */
-        HUTCH_DEPENDS,   /* the directory that it lies in was not applied */
+        HUTCH_DEPENDS,   /* the directory that it is in was not applied */
         HUTCH_FAILED,
 } hutch_apply_status;
 
-/* Takes changes to the host; paths NULL: all, else these and what lies beneath them (absolute, or seen from the current
- * directory). `see` is called with the outcome of each. 0 if all were tried, even if some failed. */
+/* Applies changes to the host; paths NULL: all, else these and everything beneath them (absolute, or relative to the
+ * current directory). `see` is called with the outcome of each. 0 if all were tried, even if some failed. */
 HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
                                     void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                                 const char *reason),
@@ -642,7 +642,7 @@ HUTCH_EXPORT int hutch_review_apply_hunks(hutch_review *review, size_t index, co
                                                       const char *reason),
                                           void *user, hutch_error *err);
 
-/* Drops changes, paths as above; a box without any left is gone. */
+/* Drops changes, paths as above; a box with no changes left is removed. */
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
 
 /* Writes the box's changes to a file (a tar under zstd), which hutch_import() reads, here or elsewhere; the same box
@@ -749,11 +749,11 @@ typedef struct hutch_exec_request {
         const void *stdin_data;
         size_t stdin_len;
         const char *const *env;   /* as in hutch_request */
-        const char *cwd;          /* as the box sees it; NULL: the workspace */
-        uint64_t timeout_ms;      /* 0: as the policy says */
+        const char *cwd;          /* a path in the box; NULL: the workspace */
+        uint64_t timeout_ms;      /* 0: the policy's */
         const char *skill_dir;    /* attached read-only; NULL: none */
-        const char *isolation;    /* a backend; NULL: as the policy says */
-        const char *origin;       /* builtin, community, untrusted: picks the isolation; NULL: as the policy says */
+        const char *isolation;    /* a backend; NULL: the policy's */
+        const char *origin;       /* builtin, community, untrusted: picks the isolation; NULL: the policy's */
         const char *collect;      /* a new or empty directory that the output files are copied to; NULL: none */
         const hutch_request *run; /* streams, fds, callbacks and user of the run; NULL: captured */
         hutch_context *context;   /* NULL: a separate one */

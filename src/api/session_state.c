@@ -25,8 +25,8 @@ static void put_json(json_t *object, const char *name, const char *value) {
                 json_object_set_new_nocheck(object, name, bytes_json(value, strlen(value)));
 }
 
-/* The output of __hutch_state, or what the box made of it: NUL-terminated words; the first of a group is the number of
- * words in it. */
+/* The output of __hutch_state, or what the box made of it: records of NUL-terminated strings, a kind and then one or
+ * two more, as the kind requires. */
 static json_t *state_json(const char *at, size_t len) {
         static const struct {
                 const char *word, *into;

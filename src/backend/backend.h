@@ -1,8 +1,8 @@
 /* Backends: the ways in which a plan becomes a process.
  *
  * A backend is a row of this table and a separate file: whether this host has it, what it can enforce, and how it
- * launches a plan. Everything else (init, supervision, sessions, the report) checks traits (plan.h), never for a name.
- * The names exist in these rows only. */
+ * launches a plan. Everything else (init, supervision, sessions, the report) checks traits (plan.h), never a name. The
+ * names exist in these rows only. */
 #pragma once
 
 #include <limits.h>

@@ -130,7 +130,7 @@ bool box_does_without_system(hutch_box *box, struct hutch_error *err);
 
 /* What a run changed. */
 struct tracked {
-        char **created, **modified, **deleted; /* as the box sees them */
+        char **created, **modified, **deleted; /* as paths in the box */
         const char *box_id;
         size_t n_reviewable; /* without those of the system, which go with the box */
 };

@@ -83,7 +83,7 @@ static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *
         if (ret->pair.lower < 0 && errno == ENOENT && !streq(ret->pair.top, ret->pair.host_path)) {
                 bool any = true;
 
-                /* A part of a directory, gone since, and nothing was changed in it. */
+                /* A part of a directory that no longer exists, in which nothing was changed. */
                 if (stack_has(box, i, "", &any) >= 0 && !any)
                         return 0;
                 errno = ENOENT;

@@ -291,7 +291,7 @@ int config_profile_text(const char *name, char *const *env, char **ret, struct h
                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* What is asked for, or else what the command's name chooses. */
+/* The requested one, or else the one for the command's name. */
 static const char *choose_profile(const struct config *c, const char *command, bool *ret_asked) {
         static const enum part speaks[] = {PART_GIVEN, PART_WORKSPACE, PART_PERSON};
         const char *asked = policy_text(c->p, KEY_PROFILE);

@@ -1,4 +1,4 @@
-/* See guess.h. A line that ends in one of three errors names a path somewhere; the plan says what the box makes of that
+/* See guess.h. A line that ends in one of three errors names a path somewhere; the plan shows how the box treats that
  * path. Where the plan gives no reason for the error, nothing is reported: the command may have failed for other
  * reasons. */
 #include "guess.h"

@@ -389,8 +389,8 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
         return r < 0 ? r : adopt(box, err);
 }
 
-/* The place at which the command saw the layer: the last one of those that show it. One that lies in another is shown
- * wherever that is, and only the other has steps for all its places. */
+/* The place at which the command saw the layer: the last one that shows it. A layer inside another is shown wherever
+ * that is, and only the other has steps for all its places. */
 static int place_of(const hutch_box *box, const struct plan *plan, size_t layer, char **ret) {
         const struct step *own = NULL, *outer = NULL, *shown = NULL;
 

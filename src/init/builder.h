@@ -33,7 +33,7 @@ unsigned builder_flags(const struct step *s);
 int builder_error(struct hutch_error *err, int r, const char *what, const char *path);
 int builder_place_error(struct hutch_error *err, int r, const char *dest);
 
-/* Stands in for a directory that no overlay takes, because other file systems are mounted inside of it. */
+/* Replaces a directory that no overlay accepts, because other file systems are mounted inside of it. */
 struct standin {
         int directory; /* its lower */
         int source;    /* the host's directory, O_PATH; not owned */

@@ -1,4 +1,5 @@
-/* See hold.h. init is alone in a pid namespace with what it holds, and sees all of it in the box's /proc. */
+/* See hold.h. init is alone in a pid namespace with the processes that it stops, and sees all of them in the box's
+ * /proc. */
 #include "hold.h"
 
 #include <ctype.h>
@@ -75,7 +76,7 @@ static bool all_threads_rest(int proc, const char *pid, uint64_t *sum) {
         return resting;
 }
 
-/* Calls `see` for every process but init until one says false. -errno if they cannot be listed. */
+/* Calls `see` for every process except init until it returns false. -errno if they cannot be listed. */
 static int each_process(bool (*see)(void *user, int proc, const char *pid), void *user) {
         DIR *d = opendir("/proc");
         int r = 1;

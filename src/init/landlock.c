@@ -79,8 +79,7 @@ int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error
                 *ret = take_fd(&ruleset);
                 return 0;
         }
-        /* Rules hold for everything beneath: in a box whose root is open it is the mounts that say what is read-only.
-         */
+        /* Rules apply to everything beneath: in a box whose root is open, the mounts determine what is read-only. */
         r = landlock_allow(ruleset, "/", plan->open_root ? handled : LANDLOCK_READ, err);
         if (r >= 0)
                 r = landlock_allow(ruleset, "/dev", handled, err);

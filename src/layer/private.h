@@ -9,7 +9,7 @@
 #include "../tree/mirror.h"
 #include "store.h"
 
-/* Makes the n-th copy anew, with what earlier runs changed. *ret is its path, without links. */
+/* Makes the n-th copy again, with what earlier runs changed. *ret is its path, without links. */
 int layer_make_copy(struct layer_box *box, size_t n, uint64_t limit, char **ret, struct mirror *ret_cost,
                     struct hutch_error *err);
 

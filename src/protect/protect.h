@@ -1,4 +1,4 @@
-/* Protect: what the host would run later on its own, and so must not come from a box.
+/* Protect: what the host would run later without asking, and so must not come from a box.
  *
  * The question is always about the final state: what the host would have after an apply, whatever made it so. A path is
  * judged by

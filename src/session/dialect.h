@@ -55,5 +55,5 @@ void dialect_put_without(struct buf *b, const char *state, size_t len, char *con
 
 /* Parts of put_run() that both use: the text with its streams, and the answer. */
 void dialect_put_source(struct buf *b, const struct dialect *d, const struct dialect_run *run);
-/* `status`: what the answer is if the text reports none of its own. */
+/* `status`: the answer if the text reports no status. */
 void dialect_put_outputs(struct buf *b, const struct dialect *d, const struct dialect_run *run, const char *status);

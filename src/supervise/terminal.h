@@ -1,8 +1,8 @@
 /* The user's terminal while a box has control of it.
  *
  * The box gets a separate pseudo terminal; input is sent to it byte by byte, so the user's terminal is put into raw
- * mode and the box manages the modes of its own. A guard, a separate process, restores the modes if hutch is killed
- * before it can.
+ * mode and the box sets modes on its own terminal only. A guard, a separate process, restores the modes if hutch is
+ * killed before it can.
  *
  * Where only some of the three streams are terminals (`hutch x | less`), another program may be reading the keyboard:
  * then the box starts without control of the terminal, and takes it only when it reads from its own or changes its
