@@ -33,11 +33,11 @@ int layer_renew(struct layer_box *box, struct hutch_error *err);
 /* The same for the n layers of a box that another process of this user holds on our behalf. */
 int layer_renew_held(const char *path, size_t n);
 
-/* One more copy-on-write directory. */
 /* Whether the file system of the box can hold layers at all, as far as can be determined without mounting: 0, or -errno
  * with the reason. */
 int layer_can_hold(const struct layer_box *box);
 
+/* One more copy-on-write directory. */
 int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err);
 
 /* Opens a box by id and locks it; -EBUSY if another process runs or reviews it. */

@@ -1,5 +1,5 @@
 /* The directory through which a session's shell gets texts and streams. The box can read it and not change it: it is in
- * a separate file system that is read-only in the box, or, in a box without a root of its own, in a directory where a
+ * a separate file system that is read-only in the box, or, in a box without a separate root, in a directory where a
  * Landlock rule lets the box open files but not create or remove any; what it may read has no mode bit for writing.
  * Output goes through FIFOs, one pair per run as long as a process holds it: a background job keeps the pair of the run
  * that started it, so that its later output is never attributed to another run. */

@@ -78,7 +78,7 @@ static bool is_let_go(const struct command *c) {
                ends[1].revents == POLLHUP;
 }
 
-/* False: no process holds them. Otherwise they belong to the background job from here on. */
+/* False: no process holds them. Takes over the descriptors in any case. */
 static bool watch(struct late *late, int fds[2]) {
         bool held = false;
 
