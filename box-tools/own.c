@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Under a pretending filter getuid() lies; who owns what we make does not. */
+/* Under a pretending filter getuid() returns a false value; the owner of files that we create is real. */
 static int find_self(uid_t *ret) {
         uid_t real, effective, saved;
 

@@ -1,12 +1,12 @@
-/* Runs a program that believes to be root, in a box that has one user without any rights.
+/* Runs a program as if it were root, in a box that has one user without any rights.
  *
- * Package managers and the scripts of packages ask who they are, give files to other users and change to other users
- * themselves. A box has nobody to give a file to. A system call filter, set up here and inherited by everything that
- * the program starts, answers these calls with success and does nothing: "yes, you are root; yes, it is root's now". It
- * takes rights away and grants none: whatever is not in the table below the kernel judges as for every other program.
+ * Package managers and the scripts of packages check their user, give files to other users and change to other users
+ * themselves. A box has no other user to give a file to. A system call filter, set up here and inherited by everything
+ * that the program starts, answers these calls with success and does nothing. It takes rights away and grants none: the
+ * kernel treats every call that is not in the table below as for any other program.
  *
  * What is not pretended: reading a file of another user, mounting, devices, capabilities. getresuid() and getresgid()
- * return through memory that a filter cannot write, so they tell the truth. */
+ * return through memory that a filter cannot write, so they report the truth. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -46,7 +46,7 @@ static const unsigned always[] = {
 #endif
 };
 
-/* Success where the mode has one of these bits: the box lets nobody make a program that runs as its owner. */
+/* Success if the mode has one of these bits: a program in the box cannot create one that runs as its owner. */
 static const struct {
         unsigned call, arg;
 } modes[] = {
@@ -58,7 +58,7 @@ static const struct {
 #endif
 };
 
-/* Success where the mode says a device. A fifo is made. */
+/* Success if the mode is that of a device. A fifo is created. */
 static const struct {
         unsigned call, arg;
 } nodes[] = {

@@ -1,9 +1,9 @@
-/* What the files of the command share. The command uses the public header alone.
+/* Declarations shared by the files of the command. The command uses only the public header.
  *
  * A verb is a row: each verb's file defines a `struct verb` with its options, and verbs.c lists them. The parser, the
- * help, the completions and the option lists of the manual are made from these rows and know no verb by name. To add
- * an option to one verb: a field of its options struct and a row of its option table, in its file. To add a verb: its
- * file, a line in verbs.c, a line in meson.build. Options of everything that makes a box are the library's
+ * help, the completions and the option lists of the manual are generated from these rows and contain no verb's name. To
+ * add an option to one verb: a field of its options struct and a row of its option table, in its file. To add a verb:
+ * its file, a line in verbs.c, a line in meson.build. Options of everything that makes a box are the library's
  * (src/policy/keys.def). */
 #pragma once
 
@@ -108,5 +108,5 @@ int cli_run_script(const struct invocation *in); /* the invocation's command, by
 /* Why a command was not found, where that can be guessed; false: nothing was printed. */
 bool cli_hint_not_found(const struct invocation *in, const char *command);
 
-/* What `hutch run` does, for verbs that run a command of their own choice; text NULL: argv. */
+/* The work of `hutch run`, for verbs that run a command of their choice; text NULL: argv. */
 int cli_run_command(const struct invocation *in, const char *const *argv);

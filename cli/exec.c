@@ -29,7 +29,7 @@ static int exec_it(void *data, const hutch_request *request, hutch_result **ret,
         return r;
 }
 
-/* Prints every problem and says by the exit status whether the script would be refused. */
+/* Prints every problem and reports by the exit status whether the script would be refused. */
 static int check(const struct invocation *in, const struct exec_options *o, const hutch_exec_request *request) {
         hutch_problem *problems;
         hutch_error err = {0};

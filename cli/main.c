@@ -1,4 +1,4 @@
-/* hutch: the command. Each verb has a file of its own. */
+/* hutch: the command. Each verb is in a separate file. */
 #include "cli.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* See output.h.
  *
- * A file in a writable workspace is at the mercy of the box until the box has ended: it may write into it, replace it,
- * or put something else in the place of a directory above it. So a regular file is checked when the box is gone: if the
- * name still is the file that was opened it is emptied and written; if not, what is there is removed and the file is
- * made anew, with a warning; and if the directory is not the one that was opened, that is an error. */
+ * The box controls a file in a writable workspace until the box has ended: it may write into it, replace it, or put
+ * something else in the place of a directory above it. So a regular file is checked when the box is gone: if the name
+ * still refers to the file that was opened, it is truncated and written; if not, the present entry is removed and the
+ * file is created again, with a warning; and if the directory is not the one that was opened, that is an error. */
 #include "output.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static int open_fd(struct destination *d, int number) {
         return d->fd < 0 ? fail(d->name, hutch_errno_text(errno)) : 0;
 }
 
-/* Nobody waits for ever for a FIFO that no process reads: an earlier box may have left it there. */
+/* Does not wait forever for a FIFO that no process reads: an earlier box may have left it there. */
 static int open_fifo(struct destination *d) {
         for (int waited = 0; d->fd < 0 && errno == ENXIO && waited < READER_WAIT_MS; waited += 10) {
                 nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);

@@ -5,7 +5,7 @@
 
 struct destination { /* of --result */
         const char *name;
-        int fd;           /* -1: there is none */
+        int fd;           /* -1: none */
         int dir;          /* the directory of a regular file, else -1 */
         char *dir_path;   /* how it is reached */
         const char *base; /* the name in it */

@@ -1,6 +1,6 @@
 /* The command line. The first word that is not an option is a verb if it names one, otherwise the command of `run`;
- * `--` forces a command. Which options a verb takes is in its row: there is no list of verbs here, and an option that
- * is in no table of the verb is refused, whichever other verb knows it. */
+ * `--` forces a command. The options of a verb are in its row: there is no list of verbs here, and an option that is in
+ * no table of the verb is refused, even if another verb accepts it. */
 #include "cli.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* hutch apply --patch: each hunk is shown and asked for, as git does it.
+/* hutch apply --patch: shows each hunk and asks whether to apply it, as git does.
  *
- * All questions come first, so that what is applied does not move under the person's eyes. What is in a version control
+ * All questions come first, so that nothing is applied while the user is still choosing. What is in a version control
  * directory belongs together, and is one question. Answers are lines of the standard input; its end is a `q`. */
 #include "patch.h"
 

@@ -231,7 +231,7 @@ bool review_is_in_git(const char *path) {
                (strlen(path) > 5 && !strcmp(path + strlen(path) - 5, "/.git"));
 }
 
-/* A directory that is new or gone, and shown by what is in it. */
+/* A directory that was added or removed, and is represented by its entries. */
 static bool is_mere_directory(const hutch_review *review, size_t i, const hutch_change *change) {
         uint32_t mode = change->new_mode ? change->new_mode : change->old_mode;
         size_t n = strlen(change->path);

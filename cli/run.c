@@ -1,4 +1,4 @@
-/* hutch run and hutch shell: one command in one box, and its result in the form that was asked for. */
+/* hutch run and hutch shell: one command in one box, and its result in the requested form. */
 #include "run.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "output.h"
 #include "verbs.h"
 
-/* What follows the directory in the path, where the path lies in it as it is written; NULL: elsewhere. */
+/* What follows the directory in the path, if the path is inside it as written; NULL: elsewhere. */
 static const char *beneath(const char *path, const char *dir) {
         size_t n = dir ? strlen(dir) : 0;
 
@@ -121,7 +121,7 @@ static int finish(const struct run_options *o, const hutch_result *result, struc
         return destination_write(to, result);
 }
 
-/* In a box of its own; `data` is a struct in_box. */
+/* In a separate box; `data` is a struct in_box. */
 struct in_box {
         const struct invocation *in;
         hutch_box_options options;
@@ -322,7 +322,7 @@ static const struct option shell_options[] = {
         {0},
 };
 
-/* A shell at the terminal, in a box of its own. */
+/* A shell at the terminal, in a separate box. */
 static int shell(const struct invocation *in) {
         const struct run_options *o = in->options;
         const char *const argv[] = {o->shell ? o->shell : access("/bin/bash", X_OK) == 0 ? "bash" : "sh", NULL};

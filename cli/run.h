@@ -1,4 +1,4 @@
-/* The options of verbs that run a command in a box of its own. */
+/* The options of verbs that run a command in a separate box. */
 #pragma once
 
 #include "cli.h"

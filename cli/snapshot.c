@@ -136,7 +136,7 @@ static void tell_cost(const struct invocation *in, uint64_t bytes, const struct 
                      (double) (now.tv_sec - began->tv_sec) * 1e3 + (double) (now.tv_nsec - began->tv_nsec) / 1e6);
 }
 
-/* A name that cannot be had is not found out after the fact: nothing is left then. */
+/* Takes a snapshot and names it; if the name is refused, the snapshot is removed again. */
 static int take(const struct invocation *in, struct opened *opened, hutch_error *err) {
         const struct snapshot_options *o = in->options;
         hutch_snapshot *snapshot = NULL;

@@ -103,8 +103,7 @@ const struct verb verb_trust = {
 
 /* ---- before a run ---- */
 
-/* Policy files that were trusted and changed: a person at the terminal is asked, everybody else goes without the
- * grants. */
+/* Policy files that were trusted and changed: asks a person at the terminal; otherwise continues without the grants. */
 static void ask_again(const struct invocation *in) {
         hutch_error err = {0};
         hutch_trust *t;

@@ -1,4 +1,4 @@
-/* hutch wrap: a command rewritten so that it runs in a box when somebody else starts it. */
+/* hutch wrap: a command rewritten so that it runs in a box when another program starts it. */
 #include "cli.h"
 
 #include <string.h>

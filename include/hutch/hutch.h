@@ -60,14 +60,14 @@ HUTCH_EXPORT void hutch_free(void *data);
 /* ---- events ---- */
 
 typedef enum hutch_severity {
-        HUTCH_INFO,     /* for programs and for who asks */
+        HUTCH_INFO,     /* for programs */
         HUTCH_NOTICE,   /* for a person at a terminal */
         HUTCH_WARNING,  /* for everybody */
         HUTCH_CRITICAL, /* of findings: reason enough not to run the script */
 } hutch_severity;
 
 typedef enum hutch_event_kind {
-        HUTCH_EVENT_NOTICE,    /* what a person should know */
+        HUTCH_EVENT_NOTICE,    /* notices for the user */
         HUTCH_EVENT_DENIAL,    /* a wall that something in the box ran into: code is the kind, text the rule */
         HUTCH_EVENT_FINDING,   /* of the script scanner */
         HUTCH_EVENT_PUBLISHED, /* a port of the box (subject) that can be reached on the host (text) */
@@ -80,7 +80,7 @@ typedef struct hutch_event {
         const char *code;    /* stable, e.g. "variable_blocked" */
         const char *subject; /* the path, variable, address, … that it is about; NULL: none */
         const char *text;    /* one line */
-        const char *fix;     /* what to type or do about it; NULL: nothing known */
+        const char *fix;     /* what to do about it; NULL: unknown */
         /* Of denials, where they are known; else NULL and 0. */
         const char *name, *address, *program;
         unsigned port;
@@ -122,11 +122,11 @@ typedef enum hutch_workspace {
 typedef enum hutch_identity {
         HUTCH_AS_HOST, /* the caller's name and uid, an empty home */
         HUTCH_AS_USER, /* user, uid 1000, /home/user, host name "sandbox" */
-        HUTCH_AS_ROOT, /* uid 0 of the box, which is nobody outside */
+        HUTCH_AS_ROOT, /* uid 0 of the box, which has no rights outside */
 } hutch_identity;
 
 typedef enum hutch_network {
-        HUTCH_NET_DENY,      /* an own network with nothing but loopback */
+        HUTCH_NET_DENY,      /* a separate network with only loopback */
         HUTCH_NET_OPEN,      /* the host's network */
         HUTCH_NET_LOOPBACK,  /* own loopback, with ports shared by name */
         HUTCH_NET_ALLOWLIST, /* named hosts only */
@@ -217,7 +217,7 @@ HUTCH_EXPORT int hutch_policy_load_file(hutch_policy *policy, const char *path, 
  * "config". `for_person`: notices are read by a person, so that what is shown once may be shown now. */
 HUTCH_EXPORT int hutch_policy_load_config(hutch_policy *policy, const char *command, bool for_person, hutch_error *err);
 
-/* What reading files had to report, NULL-terminated (NULL: nothing); the policy's. */
+/* Notices from reading the files, NULL-terminated (NULL: none); owned by the policy. */
 HUTCH_EXPORT const hutch_event *const *hutch_policy_events(const hutch_policy *policy);
 
 /* One key of policy files, for editors and documents; index from 0, false past the last. */
@@ -227,7 +227,7 @@ typedef struct hutch_key_info {
         bool list;         /* a list of those, or a mapping of names to them */
         const char *help;
         const char *untrusted; /* of a file that is not trusted: "nothing", "all", "lower" */
-        const char *option;    /* the option that sets the same, NULL if there is none */
+        const char *option;    /* the equivalent option, NULL if none exists */
 } hutch_key_info;
 
 HUTCH_EXPORT bool hutch_key_get(size_t index, hutch_key_info *ret, size_t size);
@@ -268,7 +268,7 @@ HUTCH_EXPORT int hutch_why(const hutch_policy *policy, const char *target, bool 
 /* What an errno means, in the words of hutch's messages. */
 HUTCH_EXPORT const char *hutch_errno_text(int errnum);
 
-/* Takes out of a line for people whatever a terminal would obey, in place. */
+/* Removes from a line for people everything that a terminal would interpret, in place. */
 HUTCH_EXPORT void hutch_clean_line(char *line);
 
 /* A duration as options take it ("500ms", "30s", "2m", "7d") in milliseconds. */
@@ -285,7 +285,7 @@ HUTCH_EXPORT const char *hutch_suggest(const char *word, const char *const *cand
 typedef struct hutch_context hutch_context;
 
 typedef enum hutch_warden {
-        HUTCH_WARDEN_PROCESS, /* spawn one: right for every program with a life of its own */
+        HUTCH_WARDEN_PROCESS, /* spawn a separate process: right for every long-lived program */
         HUTCH_WARDEN_SELF, /* the calling process is the warden: for single-threaded commands without other children */
 } hutch_warden;
 
@@ -302,13 +302,13 @@ typedef struct hutch_box hutch_box;
 
 typedef struct hutch_box_options {
         size_t struct_size;
-        hutch_context *context; /* NULL: the box has a context of its own */
+        hutch_context *context; /* NULL: the box gets a separate context */
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
-        const char *id; /* goes on with a box that was kept, and its copy-on-write directories; "": the newest of the
-                           policy's workspace; NULL: a new box */
+        const char *id; /* continues a kept box with its copy-on-write directories; "": the newest of the policy's
+                         * workspace; NULL: a new box */
         /* A shell that stays: what a run changes (directory, variables, functions, jobs) the next one finds. */
         bool session;
-        const char *shell; /* of the session, as the box has it; NULL: bash where there is one, else sh */
+        const char *shell; /* of the session, as a path in the box; NULL: bash if it exists, else sh */
         const char *name;  /* of the session: other processes find it by hutch_box_attach(), and it outlives this one */
         uint64_t idle_timeout_ms; /* a named session without a request for so long ends; 0: never */
 } hutch_box_options;
@@ -332,7 +332,7 @@ typedef struct hutch_request {
         size_t struct_size;
         const char *const *argv; /* the command and its arguments, or */
         const char *command;     /* shell text */
-        const char *cwd;         /* as the box sees it; NULL: the workspace */
+        const char *cwd;         /* a path in the box; NULL: the workspace */
         const char *const *env;  /* NAME=VALUE, or NAME: the caller's; added to the policy's */
         hutch_stream streams[3];
         int fds[3];
@@ -341,10 +341,11 @@ typedef struct hutch_request {
         void (*on_output)(void *user, int stream, const void *data, size_t len);
         void (*on_event)(void *user, const hutch_event *event); /* when it happens; the result has them, too */
         void *user;
-        /* For this run alone; 0: as the policy says. */
+        /* For this run only; 0: the policy's. */
         uint64_t timeout_ms, output_cap;
         bool no_changes;    /* do not look for what it changed in copy-on-write directories */
-        size_t command_len; /* of command; 0: not said. A NUL byte in it is refused then; one stands behind it anyway */
+        size_t command_len; /* of command; 0: not given. If given, NUL bytes are refused; one must follow the text
+                             * anyway */
         /* What the library does, a line at a time, for a program's own log. */
         void (*on_log)(void *user, hutch_severity severity, const char *line);
         /* Starts the program that builds the box, in hutch's place, on the backends systemd-run and container: the
@@ -400,11 +401,11 @@ typedef struct hutch_result {
         double duration_ms, cpu_ms;
         uint64_t peak_memory_bytes;
         const char *backend;
-        const hutch_enforcement *enforced; /* by hutch_guarantee; a later version may know more of them */
+        const hutch_enforcement *enforced; /* by hutch_guarantee; a later version may have more of them */
         size_t n_enforced;
         const hutch_event *const *notices, *const *denials, *const *findings, *const *published; /* NULL-terminated */
-        /* What this run changed in copy-on-write directories, or with the option `track` in the workspace, as the box
-         * sees it, NULL-terminated; all NULL where nobody tracked. */
+        /* What this run changed in copy-on-write directories, or with the option `track` in the workspace, as paths in
+         * the box, NULL-terminated; all NULL where nothing was tracked. */
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
@@ -415,7 +416,7 @@ typedef struct hutch_result {
 
 /* Runs one command and waits for its end. The command's own failure is a result, not an error: the return value is 0
  * whenever there is a result to look at. If hutch could not run it the return value is negative, and *ret, when it is
- * not NULL, still holds a result that says so. */
+ * not NULL, still holds a result that reports the failure. */
 HUTCH_EXPORT int hutch_box_run(hutch_box *box, const hutch_request *request, hutch_result **ret, hutch_error *err);
 
 /* The same without waiting: what the request points to stays unchanged until hutch_run_finish(), and callbacks come
@@ -426,8 +427,8 @@ HUTCH_EXPORT int hutch_box_start(hutch_box *box, const hutch_request *request, h
 HUTCH_EXPORT int hutch_run_fd(const hutch_run *run);
 HUTCH_EXPORT int hutch_run_finish(hutch_run *run, hutch_result **ret, hutch_error *err);
 
-/* A file as the box sees it, read and written by a program inside, so that links cannot lead out; *ret is freed with
- * hutch_free() and has a NUL behind its end. Queued with the runs of the box. */
+/* A file at a path in the box, read and written by a program inside, so that links cannot lead out; *ret is freed with
+ * hutch_free() and is followed by a NUL. Queued with the runs of the box. */
 HUTCH_EXPORT int hutch_box_read_file(hutch_box *box, const char *path, char **ret, size_t *ret_len, hutch_error *err);
 HUTCH_EXPORT int hutch_box_write_file(hutch_box *box, const char *path, const void *data, size_t len, hutch_error *err);
 
@@ -443,32 +444,32 @@ HUTCH_EXPORT int hutch_box_state(hutch_box *box, char **ret, hutch_error *err);
 /* Back to how it was opened: files, variables, functions, directory. What runs in the background ends. */
 HUTCH_EXPORT int hutch_box_reset(hutch_box *box, hutch_error *err);
 
-/* A named session that somebody else opened. Closing the handle leaves the session alone. */
+/* A named session that another process opened. Closing the handle leaves the session alone. */
 HUTCH_EXPORT int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err);
 
-/* Sits a person down at the session: joins the terminal of the calling process to an interactive shell in the box,
- * which has the session's state and gives back its own when it ends. *ret_status is its exit status. For commands, not
- * for programs with threads: it takes signals and the terminal for the time. */
+/* Attaches a person to the session: joins the terminal of the calling process to an interactive shell in the box, which
+ * has the session's state and passes its own back when it ends. *ret_status is its exit status. For commands, not for
+ * programs with threads: it takes over signals and the terminal meanwhile. */
 HUTCH_EXPORT int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err);
 
-/* What a person should know of the session's box, as results have it of a command's (see hutch_result); NULL after the
- * last, NULL if there is nothing. They are the box's, and valid until its next call. Of a session that this process
- * started. */
+/* Notices about the session's box, like those in the result of a command (see hutch_result); NULL after the last. They
+ * are owned by the box and valid until its next call. Only for a session that this process started. */
 HUTCH_EXPORT const hutch_event *const *hutch_box_notices(const hutch_box *box);
 
 /* Ends everything that runs in the session's box beside its shell. A snapshot or a fork of a session is refused while
  * something does, unless its files are copied. */
 HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);
 
-/* Gives a name to a session that has a context of its own and no name yet, e.g. a fork. */
+/* Names a session that has a separate context and no name yet, e.g. a fork. */
 HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err);
 
 /* Ends a named session, and waits until it is gone. Changes in its copy-on-write directories are kept for review,
  * unless `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
 
-/* Writes a named session to a file, as hutch_review_export() does, with what its shell remembers; it goes on
- * afterwards. A session with the box that hutch_import() makes of it (`id` of the options) begins with that. */
+/* Writes a named session to a file, as hutch_review_export() does, including the state of its shell; the session
+ * continues. A session with the box that hutch_import() makes of the file (`id` of the options) starts with that state.
+ */
 HUTCH_EXPORT int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err);
 
 typedef struct hutch_session_info {
@@ -485,7 +486,7 @@ HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 /* The result as the JSON object that `hutch run --json` prints; freed with free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
 
-/* An event, or a piece of output, as a line of `hutch run --json-lines` has it; freed with free(). */
+/* An event, or a piece of output, as a line of `hutch run --json-lines`; freed with free(). */
 HUTCH_EXPORT int hutch_event_to_json(const hutch_event *event, char **ret, hutch_error *err);
 HUTCH_EXPORT int hutch_output_to_json(int stream, const void *data, size_t len, char **ret, hutch_error *err);
 
@@ -495,21 +496,20 @@ HUTCH_EXPORT size_t hutch_incomplete_tail(const void *data, size_t len);
 /* ---- snapshots: the state of a box's copy-on-write directories ----
  *
  * None of these but the copies depends on how much a box has changed: what it wrote is set aside as a layer that is
- * never written to again, and shared by all boxes and snapshots that stand on it. They are queued with the runs of the
- * box. */
+ * never written to again, and shared by all boxes and snapshots based on it. They are queued with the runs of the box.
+ */
 
 typedef struct hutch_snapshot hutch_snapshot;
 
 /* The state that the box has now. A snapshot is kept until it is removed, whatever becomes of the box. */
 HUTCH_EXPORT int hutch_box_snapshot(hutch_box *box, hutch_snapshot **ret, hutch_error *err);
 
-/* The same for a session in which something runs beside the shell: nothing of it is ended. Everything in the box is
- * stopped while its files are copied, and then goes on; so this one takes the longer the more the box has changed.
- * *ret_bytes (may be NULL): what was written to the disk, which is little where the file system can share what files
- * hold. */
+/* The same for a session in which processes run beside the shell; none of them is ended. Everything in the box is
+ * stopped while its files are copied, and then continues, so this takes longer the more the box has changed. *ret_bytes
+ * (may be NULL): what was written to the disk, which is little where the file system can share blocks. */
 HUTCH_EXPORT int hutch_box_snapshot_copy(hutch_box *box, hutch_snapshot **ret, uint64_t *ret_bytes, hutch_error *err);
 
-/* Gives the box the state of a snapshot; what it changed since is gone. */
+/* Gives the box the state of a snapshot; later changes are lost. */
 HUTCH_EXPORT int hutch_box_restore(hutch_box *box, const hutch_snapshot *snapshot, hutch_error *err);
 
 /* Another box of the same policy, which begins with the state that this one has now; closed with hutch_box_close(). */
@@ -529,7 +529,8 @@ HUTCH_EXPORT const char *hutch_snapshot_id(const hutch_snapshot *snapshot);
 /* One line of text; no two snapshots of a workspace share one. NULL takes it away. */
 HUTCH_EXPORT int hutch_snapshot_set_name(hutch_snapshot *snapshot, const char *name, hutch_error *err);
 
-/* Removes it, with all that no box and no other snapshot stands on. The handle can only be freed afterwards. */
+/* Removes it, with everything that no box and no other snapshot is based on. The handle can only be freed afterwards.
+ */
 HUTCH_EXPORT int hutch_snapshot_remove(hutch_snapshot *snapshot, hutch_error *err);
 
 typedef struct hutch_snapshot_info {
@@ -556,14 +557,14 @@ typedef struct hutch_change {
         uint64_t old_size, new_size;
         uint32_t old_mode, new_mode;
         bool is_protected; /* held back by hutch_review_apply() unless forced */
-        const char *note;  /* what a person should know, or NULL */
+        const char *note;  /* a notice for the user, or NULL */
 } hutch_change;
 
 typedef struct hutch_box_info {
         const char *id, *workspace, *command;
         uint64_t created; /* seconds since 1970 */
         uint64_t changes, bytes;
-        bool in_use; /* it runs, or is being reviewed: nothing more is known then */
+        bool in_use; /* it is running or under review: nothing more is known then */
 } hutch_box_info;
 
 /* Calls `see` for every box that is kept, newest first. A box that has no changes and whose maker is gone is removed.
@@ -580,8 +581,8 @@ HUTCH_EXPORT const char *hutch_review_id(const hutch_review *review);
 /* What the box is; the strings live as long as the review. */
 HUTCH_EXPORT void hutch_review_info(const hutch_review *review, hutch_box_info *ret);
 
-/* The same of an open box, between its runs, since the beginning: to look at and to export; apply and discard want it
- * closed. Closed before the box is. */
+/* The changes of an open box, between its runs, since the beginning: for viewing and exporting; apply and discard
+ * require a closed box. Close this before the box. */
 HUTCH_EXPORT int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err);
 
 /* The changes, by index from 0, sorted by path; false past the last. */
@@ -613,7 +614,7 @@ HUTCH_EXPORT int hutch_quote_path(const char *path, char **ret);
 
 enum {
         HUTCH_APPLY_FORCE = 1,
-        HUTCH_APPLY_DRY_RUN = 2, /* tells what would become of each change, and changes nothing */
+        HUTCH_APPLY_DRY_RUN = 2, /* reports what would become of each change, and changes nothing */
         HUTCH_APPLY_MERGE = 4,   /* text files that the host changed, too, are merged where that needs no decision */
 };
 
@@ -622,12 +623,12 @@ typedef enum hutch_apply_status {
         HUTCH_HELD_BACK, /* a protected name */
         HUTCH_CONFLICT,  /* the host's file changed since */
         HUTCH_NEVER,     /* a FIFO, socket or device */
-        HUTCH_DEPENDS,   /* the directory that it lies in was not applied */
+        HUTCH_DEPENDS,   /* the directory that it is in was not applied */
         HUTCH_FAILED,
 } hutch_apply_status;
 
-/* Takes changes to the host; paths NULL: all, else these and what lies beneath them (absolute, or seen from the current
- * directory). `see` is told the fate of each. 0 when it went to the end, however the single ones fared. */
+/* Applies changes to the host; paths NULL: all, else these and everything beneath them (absolute, or relative to the
+ * current directory). `see` is called with the outcome of each. 0 if all were tried, even if some failed. */
 HUTCH_EXPORT int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned flags,
                                     void (*see)(void *user, const hutch_change *change, hutch_apply_status status,
                                                 const char *reason),
@@ -641,7 +642,7 @@ HUTCH_EXPORT int hutch_review_apply_hunks(hutch_review *review, size_t index, co
                                                       const char *reason),
                                           void *user, hutch_error *err);
 
-/* Drops changes, paths as above; a box without any left is gone. */
+/* Drops changes, paths as above; a box with no changes left is removed. */
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
 
 /* Writes the box's changes to a file (a tar under zstd), which hutch_import() reads, here or elsewhere; the same box
@@ -657,13 +658,13 @@ typedef struct hutch_import_options {
         const char *const *maps;         /* "OLD=NEW", NULL-terminated: where a further directory of the box is here */
 } hutch_import_options;
 
-/* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from
- * anybody: what an export would not have written is refused, and leaves nothing behind. */
+/* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from any
+ * source: what an export would not have written is refused, and leaves nothing behind. */
 HUTCH_EXPORT int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err);
 
 /* ---- scanning scripts ---- */
 
-/* What a rule found. `suppressed`: a comment `hutch:allow RULE why` stands at the line, or above it. */
+/* What a rule found. `suppressed`: a comment `hutch:allow RULE why` is on the line, or above it. */
 typedef struct hutch_finding {
         size_t struct_size;
         const char *rule;
@@ -681,14 +682,14 @@ typedef struct hutch_findings hutch_findings;
 typedef struct hutch_scan_options {
         size_t struct_size;
         const char *const *rules; /* files with further rules (YAML), NULL-terminated; NULL: none */
-        bool ignore_suppressions; /* as for scripts of strangers, who would write them */
+        bool ignore_suppressions; /* as for scripts from strangers, who could write such comments themselves */
         uint64_t max_bytes;       /* larger files are reported and not scanned; 0: 16 MiB */
         void (*on_file)(void *user, const char *file, size_t done, size_t total); /* before each file */
         void *user;
 } hutch_scan_options;
 
-/* Scans a text. language: shell, python, javascript (typescript), other; NULL: by content. The scanner is a process
- * without any rights; nothing of the text is executed. */
+/* Scans a text. language: shell, python, javascript (typescript), other; NULL: by content. The scanner runs in a
+ * process without privileges; nothing of the text is executed. */
 HUTCH_EXPORT int hutch_scan(const char *text, size_t len, const char *language, const hutch_scan_options *options,
                             hutch_findings **ret, hutch_error *err);
 
@@ -739,7 +740,7 @@ typedef struct hutch_output_file {
         uint64_t size;
 } hutch_output_file;
 
-/* A script to run. What it says of streams, callbacks and limits is that of an ordinary request. */
+/* A script to run. Its streams, callbacks and limits are those of an ordinary request. */
 typedef struct hutch_exec_request {
         size_t struct_size;
         const char *script; /* a file of the host; "{baseDir}" in it and in the arguments is the skill's directory */
@@ -748,17 +749,17 @@ typedef struct hutch_exec_request {
         const void *stdin_data;
         size_t stdin_len;
         const char *const *env;   /* as in hutch_request */
-        const char *cwd;          /* as the box sees it; NULL: the workspace */
-        uint64_t timeout_ms;      /* 0: as the policy says */
+        const char *cwd;          /* a path in the box; NULL: the workspace */
+        uint64_t timeout_ms;      /* 0: the policy's */
         const char *skill_dir;    /* attached read-only; NULL: none */
-        const char *isolation;    /* a backend; NULL: as the policy says */
-        const char *origin;       /* builtin, community, untrusted: picks the isolation; NULL: as the policy says */
+        const char *isolation;    /* a backend; NULL: the policy's */
+        const char *origin;       /* builtin, community, untrusted: picks the isolation; NULL: the policy's */
         const char *collect;      /* a new or empty directory that the output files are copied to; NULL: none */
         const hutch_request *run; /* streams, fds, callbacks and user of the run; NULL: captured */
-        hutch_context *context;   /* NULL: one of its own */
+        hutch_context *context;   /* NULL: a separate one */
 } hutch_exec_request;
 
-/* Scans a script and runs it in a box of its own, with a private writable directory as TMPDIR and HOME that is gone
+/* Scans a script and runs it in a separate box, with a private writable directory as TMPDIR and HOME that is removed
  * afterwards. policy NULL: the defaults of HUTCH_PRESET_EXEC. A script that is refused is never started; then, too,
  * *ret holds a result with the findings. */
 HUTCH_EXPORT int hutch_exec(const hutch_policy *policy, const hutch_exec_request *request, hutch_result **ret,
@@ -779,7 +780,7 @@ HUTCH_EXPORT int hutch_exec_check(const hutch_policy *policy, const hutch_exec_r
 
 typedef struct hutch_image_options {
         size_t struct_size;
-        const char *engine; /* "docker" or "podman"; NULL: whichever answers */
+        const char *engine; /* "docker" or "podman"; NULL: the first that works */
         const char *image;  /* its name; NULL: "hutch-sandbox:latest", which policies use unless they name another */
         const char *file;   /* a Dockerfile, built with its directory as context; NULL: hutch's own recipe */
         const char *rootfs; /* instead of both: a directory or a tar file with a root file system; needs no registry */
@@ -796,7 +797,7 @@ HUTCH_EXPORT int hutch_explain(const hutch_policy *policy, const hutch_request *
                                hutch_error *err);
 
 /* What this host can enforce, each capability tried for real, with the exact remedy for each gap; for people or as
- * JSON, freed with free(). *ret_strong tells whether at least one backend with walls works. */
+ * JSON, freed with free(). *ret_strong: whether at least one isolating backend works. */
 HUTCH_EXPORT int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err);
 
 #ifdef __cplusplus

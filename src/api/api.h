@@ -4,7 +4,7 @@
 #include "../box/box.h"
 #include "check.h"
 
-/* A request as this version knows it, whatever layout the caller had. */
+/* A request in this version's layout, whatever layout the caller used. */
 void request_read(const struct hutch_request *request, struct hutch_request *ret);
 
 /* The result of a run, with what `events`, `output` and `tracked` hold moved into it. plan and tracked may be NULL
@@ -27,7 +27,7 @@ void output_files_done(struct output_files *files);
 
 int context_probe(hutch_context *context, struct probes *ret, struct hutch_error *err);
 
-/* Whether the namespace backend can be had, and if not what is in its way. */
+/* Whether the namespace backend is available, and if not what prevents it. */
 bool doctor_has_landlock(const struct probes *p);
 bool doctor_is_strong(const struct probes *p);
 void doctor_first_gap(const struct probes *p, char *ret, size_t room);

@@ -30,7 +30,7 @@ extern char **environ;
 #define DEFAULT_BYTES ((uint64_t) 16 << 30)
 #define DEFAULT_ENTRIES ((uint64_t) 1000000)
 
-/* What the helper said last, if it failed. */
+/* The helper's last message, if it failed. */
 static int helper_error(int socket, const char *file, int r, struct hutch_error *err) {
         _cleanup_(archive_item_done) struct archive_item item = {0};
 
@@ -41,7 +41,7 @@ static int helper_error(int socket, const char *file, int r, struct hutch_error 
 
 /* ---- export ---- */
 
-/* Layers over this host's system are of no use over another's, nor are empty ones of a directory's parts. */
+/* Layers over this host's system are of no use on another host, nor are empty ones for parts of a directory. */
 static bool is_exported(const hutch_review *review, size_t i) {
         const struct layer_pair *layer = &review->changes.layers[i];
 
@@ -240,8 +240,8 @@ static const char *find_map(const struct import *in, const char *lower) {
         return NULL;
 }
 
-/* Where a directory of the archive's box is here. The archive names nothing of this host: its workspace is the one that
- * the caller chose, and every other directory is where the caller says. */
+/* The place on this host of a directory of the archive's box. The archive does not refer to this host: its workspace is
+ * the one that the caller chose, and every other directory is where the caller puts it. */
 static int place_lower(struct import *in, const char *workspace, const char *lower, char ***lowers) {
         const char *mapped = find_map(in, lower);
         char real[PATH_MAX];

@@ -47,7 +47,7 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
         return r < 0 ? error_oom(err) : 0;
 }
 
-/* Options as this version knows them, whatever layout the caller had. */
+/* Options in this version's layout, whatever layout the caller used. */
 static int take_options(hutch_box *box, const hutch_box_options *options, const char **ret_id,
                         struct hutch_error *err) {
         hutch_box_options known;
@@ -90,7 +90,7 @@ int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options,
         if (r >= 0 && box_is_session(box))
                 r = session_box_open(box, err);
         if (r < 0) {
-                layer_free(take_ptr(box->layers)); /* kept by somebody, and none of ours */
+                layer_free(take_ptr(box->layers)); /* kept by another process, not ours */
                 hutch_box_close(box);
                 return r;
         }

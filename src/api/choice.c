@@ -1,9 +1,7 @@
 /* See choice.h.
  *
- * A path is taken by its text. Only one that lies in no layer by its text is looked up on the host, for the way to the
- * directory may have been written through a link; what lies in a layer is never looked up, for the box has a hand in
- * it.
- */
+ * A path is compared by its text. Only a path that is in no layer by its text is resolved on the host, because it may
+ * lead to the directory through a link; a path in a layer is never resolved, because the box controls it. */
 #include "choice.h"
 
 #include <errno.h>
@@ -54,8 +52,8 @@ static bool chooses(const struct layer_pair *layer, const char *absolute) {
         return false;
 }
 
-/* A path may lie in several layers, for what is mounted in a directory is a layer of its own. It is the business of
- * those that have changes there; of the others only where none has. */
+/* A path may be in several layers, because what is mounted in a directory is a separate layer. It selects those that
+ * have changes there; the others only if none has. */
 static bool is_for_another(const struct changes *all, const struct layer_pair *layer, const char *absolute) {
         if (chooses(layer, absolute))
                 return false;
@@ -78,7 +76,7 @@ int choice_make(const struct changes *all, size_t number, const char *const *pat
         _cleanup_(choice_done) struct choice c = {.all = !paths, .none = paths != NULL};
         char cwd[PATH_MAX];
 
-        if (layer->directory < 0) { /* nobody reviews it */
+        if (layer->directory < 0) { /* not reviewed */
                 *ret = (struct choice){.none = true};
                 return 0;
         }

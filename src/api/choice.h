@@ -19,5 +19,5 @@ void choice_done(struct choice *c);
 /* Whether it chooses a path of the layer. */
 bool choice_has(const struct choice *c, const char *path);
 
-/* Fails where a path lies in none of the layers. */
+/* Fails if a path is in none of the layers. */
 int choice_check(const struct changes *all, const char *const *paths, struct hutch_error *err);

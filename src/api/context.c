@@ -1,4 +1,4 @@
-/* Contexts: who is the warden. */
+/* Contexts: which process is the warden. */
 #include <errno.h>
 
 #include "../warden/client.h"

@@ -166,7 +166,7 @@ static void put_table(struct buf *b, const struct probes *p) {
                 buf_puts(b, "\nno backend with walls works here.\n");
 }
 
-/* Gaps that the same words mend are told once. */
+/* Gaps with the same remedy are reported once. */
 static void put_remedies(struct buf *b, const struct probes *p) {
         char *told[ARRAY_SIZE(rows)] = {0};
         size_t n = 0;

@@ -1,11 +1,11 @@
 /* Running scripts: hutch_exec() and hutch_exec_check().
  *
  * What runs is what was scanned: the text is copied into a private directory (scratch.c), and the copy is attached over
- * the script's own path, so that nothing that changes the file meanwhile gets in. A box without a root of its own
- * cannot show a file elsewhere: there the file itself runs, after it was compared with what was scanned.
+ * the script's own path, so that later changes to the file have no effect. A box without a separate root cannot show a
+ * file elsewhere: there the file itself runs, after it was compared with what was scanned.
  *
- * The script's TMPDIR and HOME are a directory beside the copy. What it holds in the end is listed in the result,
- * collected if that was asked for, and removed. */
+ * The script's TMPDIR and HOME are a directory beside the copy. Its final content is listed in the result, collected on
+ * request, and removed. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -277,7 +277,7 @@ int hutch_exec(const hutch_policy *policy, const hutch_exec_request *request, hu
 
 static const enum key limits[] = {KEY_MEMORY, KEY_CPU, KEY_CPU_TIME, KEY_PIDS, KEY_DISK};
 
-/* Each limit is asked for alone, so that each says what it lacks; then all the rest. */
+/* Each limit is checked alone, so that each reports what it lacks; then all the others. */
 static void check_plan(struct job *j, const struct host_facts *facts, unsigned traits) {
         const struct scratch_dir none = {.parent = -1, .fd = -1};
         struct hutch_request request;

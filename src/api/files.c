@@ -1,7 +1,7 @@
 /* Files of a box, read and written by a program inside of it.
  *
- * A path is the box's to resolve: by its own root, mounts and links. A process of the host that followed it could be
- * led out of the box, so none does: cat runs inside, and only bytes leave. */
+ * A path is resolved inside the box: by its root, mounts and links. A process of the host that followed it could be led
+ * out of the box, so none does: cat runs inside, and only bytes leave. */
 #include <errno.h>
 #include <stdio.h>
 

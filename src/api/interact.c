@@ -36,7 +36,7 @@ static void on_signals(void *data, uint32_t events _unused_) {
                 if (info.ssi_signo == SIGWINCH)
                         resize(v);
                 else
-                        v->over = true; /* the shell is hung up on, and tells its state */
+                        v->over = true; /* the shell gets a hangup, and reports its state */
 }
 
 static void on_socket(void *data, uint32_t events _unused_) {

@@ -21,7 +21,7 @@ struct result {
         struct output_files files;
 };
 
-/* Waiting is worth a notice when a limit that was asked for made the run clearly longer. */
+/* Waiting deserves a notice when an explicit limit made the run clearly longer. */
 static int add_waits(const struct plan *plan, const struct outcome *o, struct events *events) {
         const struct {
                 uint64_t limit, ms;

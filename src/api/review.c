@@ -32,7 +32,8 @@ const char *hutch_review_id(const hutch_review *review) {
         return review->box->meta.id;
 }
 
-/* A box by its whole id, or by the beginning or the end of it: ids begin with the time, so the end tells them apart. */
+/* A box by its whole id, or by the beginning or the end of it: ids begin with the time, so the end distinguishes them.
+ */
 static int open_by_id(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err) {
         _cleanup_(strv_freep) char **ids = NULL;
         const char *found = NULL;
@@ -140,7 +141,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         /* A review works on one layer a directory. */
         if (r >= 0)
                 r = stack_squash(review->box, err);
-        /* A box whose directory is gone has nothing to show, but can be discarded by its name. */
+        /* A box whose directory is gone has nothing to show, but can be discarded by name. */
         if (r >= 0) {
                 r = changes_read(review->box, &review->changes, err);
                 if ((r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ESTALE) && id) {
@@ -157,7 +158,7 @@ int hutch_review_open(const char *id, const char *workspace, hutch_review **ret,
         return 0;
 }
 
-/* With several directories a path says which one it lies in. */
+/* With several directories a path determines which one it is in. */
 static void describe(const struct changes *all, const struct change *c, const char *host_path, hutch_change *ret) {
         *ret = (hutch_change){.kind = (hutch_change_kind) c->kind,
                               .path = host_path,
@@ -311,7 +312,7 @@ static void tell(const struct change *change, enum apply_status status, const ch
         t->see(t->user, &shown, public[status], reason);
 }
 
-/* A box that has nothing left is gone. */
+/* A box with no changes left is removed. */
 static int sweep_if_empty(hutch_review *review, struct hutch_error *err) {
         struct changes left = {0};
         int r = changes_read(review->box, &left, err);

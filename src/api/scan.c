@@ -158,7 +158,7 @@ static int receive(struct scanning *s, uint8_t **ret, size_t *ret_len) {
         return r == -ECONNRESET ? record_receive(s->socket, ret, ret_len) : r;
 }
 
-/* It did not take what was sent: it has sent its reason, or is gone. */
+/* It did not read what was sent: it has sent its reason, or is gone. */
 static int helper_refused(struct scanning *s, int r) {
         _cleanup_(scan_report_done) struct scan_report report = {0};
         _cleanup_(freep) uint8_t *data = NULL;
@@ -326,7 +326,7 @@ static bool has_suffix(const char *name, const char *end) {
         return n > m && streq(name + n - m, end);
 }
 
-/* Whether a file of a directory is one that may be run, or tells what to run. */
+/* Whether a file of a directory may be run, or specifies what to run. */
 static bool is_of_interest(int dir, const char *name, const struct stat *st) {
         static const char *const ends[] = {".sh",  ".bash", ".ksh", ".py",          ".pyw",  ".js",     ".mjs", ".cjs",
                                            ".ts",  ".mts",  ".cts", ".jsx",         ".tsx",  ".pl",     ".rb",  ".php",

@@ -1,5 +1,4 @@
-/* Sessions: boxes with a shell that stays. The shell lives in the warden's hands (src/session); here is what a program
- * sees of it. */
+/* Sessions: boxes with a shell that stays. The shell is managed by the warden (src/session); this is the API to it. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -110,9 +110,9 @@ static int put_shell(hutch_box *box, struct layer_snapshot *snapshot, const stru
         return text.oom ? error_oom(err) : snapshot_put_shell(snapshot, (const char *) text.data, text.len, err);
 }
 
-/* ---- of sessions: while everything in it stands still, its files are copied, and then it goes on ---- */
+/* ---- of sessions: everything in it is stopped while its files are copied, and then continues ---- */
 
-/* A named session's layers are its warden's: looked at, and held by nobody here. */
+/* A named session's layers belong to its warden: read here, but not held. */
 static int look_at_layers(hutch_box *box, const char *root, struct layer_box **ret, struct hutch_error *err) {
         int r = box->box_id ? layer_look(root, box->box_id, ret) : 0;
 
@@ -124,7 +124,7 @@ static int look_at_layers(hutch_box *box, const char *root, struct layer_box **r
         return 0;
 }
 
-struct held { /* a session that stands still */
+struct held { /* a stopped session */
         int socket;
         struct hutch_error err; /* why it does not any more */
 };
@@ -179,7 +179,7 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
         return r < 0 ? r : session_box_twin(box, layers, known.state, known.state_len, ret, err);
 }
 
-/* The box that is written is one of its own, which nothing uses. */
+/* The box that is written is a separate one, which nothing uses. */
 static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, uint64_t *ret_left_out,
                       struct hutch_error *err) {
         _cleanup_(closep) int fd =

@@ -1,5 +1,5 @@
-/* What a session's shell remembers, as an object. It is hostile: words that nobody knows are left out, and so is what
- * is no text. */
+/* The state of a session's shell, as an object. It is hostile: unknown words are left out, and so is what is not text.
+ */
 #include <errno.h>
 #include <jansson.h>
 
@@ -25,9 +25,8 @@ static void put_json(json_t *object, const char *name, const char *value) {
                 json_object_set_new_nocheck(object, name, bytes_json(value, strlen(value)));
 }
 
-/* What __hutch_state printed, or what the box made of it: words, each with its NUL; the first says how many belong to
- * it.
- */
+/* The output of __hutch_state, or what the box made of it: records of NUL-terminated strings, a kind and then one or
+ * two more, as the kind requires. */
 static json_t *state_json(const char *at, size_t len) {
         static const struct {
                 const char *word, *into;

@@ -1,9 +1,9 @@
 /* hutch-archive: turns entries into an archive (`pack`) or an archive into entries (`unpack`); see stream.h.
  *
- * It is a program of its own so that `hutch run` does not carry libarchive, and so that the code which reads archives
- * of strangers can do nothing: before it touches one it gives up every system call but those that read, write and
- * allocate, so it opens no file, makes no process and reaches no network. The archive is a pax tar under zstd: entries
- * come as they are told, owners are left out, and the same entries give the same bytes. */
+ * It is a separate program so that `hutch run` does not contain libarchive, and so that the code which reads untrusted
+ * archives is harmless: before it reads one it gives up every system call except those that read, write and allocate,
+ * so it cannot open files, create processes or use the network. The archive is a pax tar under zstd: entries are
+ * written as received, owners are left out, and the same entries give the same bytes. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
-/* What hutch and its helper hutch-archive say to each other, over a socket.
+/* The protocol between hutch and its helper hutch-archive, over a socket.
  *
- * The helper alone knows libarchive, and it alone reads archives of strangers; it has no access to any file but the one
- * it was given (main.c). What it does is turn a row of entries into an archive, or an archive into a row of entries,
- * which are the same thing: names, types, modes and times, and after a file its content. It judges nothing; the reader
- * of the entries trusts none of them. The row ends with END, or with FAILED and a text. */
+ * Only the helper uses libarchive, and only it reads untrusted archives; it has no access to any file but the one it
+ * was given (main.c). It turns a sequence of entries into an archive, or an archive into a sequence of entries, in the
+ * same form: names, types, modes and times, and after a file its content. It checks nothing; the reader of the entries
+ * trusts none of them. The sequence ends with END, or with FAILED and a text. */
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Backends: the ways in which a plan becomes a process.
  *
- * A backend is a row of this table and a file of its own: whether this host has it, what it can enforce, and how a plan
- * is launched by it. Everything else (init, supervision, sessions, the report) asks for traits (plan.h), never for a
- * name. The names exist in these rows only. */
+ * A backend is a row of this table and a separate file: whether this host has it, what it can enforce, and how it
+ * launches a plan. Everything else (init, supervision, sessions, the report) checks traits (plan.h), never a name. The
+ * names exist in these rows only. */
 #pragma once
 
 #include <limits.h>
@@ -26,7 +26,7 @@ struct launch_spec {
 void launch_spec_done(struct launch_spec *spec);
 
 /* A descriptor of the text for argv to name; its number there, or -errno. */
-/* What the program of a backend prints as its version, one line; "" where it cannot be asked. */
+/* The version printed by a backend's program, one line; "" if it cannot be queried. */
 void backend_read_version(const char *backend, char *ret, size_t room);
 
 /* The engine of containers: docker where its daemon answers, else podman. env NULL: this process's own. */
@@ -69,8 +69,8 @@ int backend_choose(const struct backend *const *rows, const char *name, const st
 
 bool backend_is_automatic(const char *name);
 
-/* Whether the name is one that backend_choose() knows, on whichever host. */
+/* Whether backend_choose() accepts the name, on any host. */
 int backend_check_name(const char *name, struct hutch_error *err);
 
-/* By the name in a plan; NULL if there is none. */
+/* By the name in a plan; NULL if none has it. */
 const struct backend *backend_of(const char *name);

@@ -1,12 +1,12 @@
 /* bubblewrap: the plan's steps as its arguments, in their order, and init by exec in what it built.
  *
- * Arguments are passed by a descriptor (--args), so that no other process sees them; texts of files by descriptors of
- * their own; the environment not at all: init has it in the plan. init is pid 1 and inherits its socket, and its
- * program is a descriptor too, so nothing of hutch's is mounted in the box.
+ * Arguments are passed by a descriptor (--args), so that no other process sees them; texts of files by separate
+ * descriptors; the environment not at all: init gets it in the plan. init is pid 1 and inherits its socket, and its
+ * program is a descriptor too, so no file of hutch is mounted in the box.
  *
- * bubblewrap makes what it is to mount on where it is missing, also on the host, in a directory that is attached
- * writable. So every destination inside an attached directory is looked at here first. It cannot bind a path of the box
- * onto itself: what the plan seals or pins there is bound from the host's path behind it.
+ * bubblewrap creates missing mount points, even on the host, in a directory that is attached writable. So every
+ * destination inside an attached directory is checked here first. It cannot bind a path of the box onto itself: what
+ * the plan seals or pins there is bound from the host's path behind it.
  *
  * Its mount of devices comes as a whole (--dev), with the same entries that the plan lists one by one. */
 #include <errno.h>
@@ -58,8 +58,8 @@ static bool comes_with_dev(const struct step *s) {
         return false;
 }
 
-/* The host's path behind a destination, as the steps before step `n` have it: *ret is NULL where it lies in something
- * of the box's own. */
+/* The host's path behind a destination, according to the steps before step `n`: *ret is NULL if it is in something
+ * private to the box. */
 static int path_behind(const struct plan *plan, size_t n, const char *dest, char **ret) {
         const struct step *last = NULL;
 
@@ -189,7 +189,7 @@ static int put_again(struct compiling *c, size_t n, const char *option, struct h
         _cleanup_(freep) char *behind = NULL;
         int r;
 
-        /* The kernel's own answers there are for who reads them, whichever mount shows them. */
+        /* The kernel's own answers there depend on the reading process, whichever mount shows them. */
         if (path_is_beneath(s->dest, "/proc")) {
                 put3(c, option, s->dest, s->dest);
                 return 0;

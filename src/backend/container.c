@@ -28,7 +28,7 @@ static bool answers(const char *path) {
                connect(fd, (struct sockaddr *) &address, sizeof(address)) == 0;
 }
 
-/* docker needs its daemon. One at a socket of this host is asked; another one could not attach paths of this host. */
+/* docker needs its daemon. One at a socket of this host is queried; another one could not attach paths of this host. */
 static bool docker_answers(char *const *env) {
         const char *host = env ? strv_find_assignment(env, "DOCKER_HOST") : getenv("DOCKER_HOST");
 
@@ -89,7 +89,7 @@ static int add_tmpfs(struct launch_spec *spec, const struct plan *plan, const st
                         s->dest);
         if (plan->disk)
                 snprintf(size, sizeof(size), ",size=%llu", (unsigned long long) plan->disk);
-        /* Owned by root unless its mode lets everybody write; podman knows no uid= there. */
+        /* Owned by root unless its mode lets everybody write; podman does not support uid= there. */
         if (strv_push(&spec->argv, "--tmpfs") < 0 || strv_pushf(&spec->argv, "%s:rw,exec,nosuid,nodev,mode=%o%s%s",
                                                                 s->dest, s->mode == 0700 ? 0777 : s->mode | 022, size,
                                                                 is_podman(spec->argv[0]) ? ",notmpcopyup" : "") < 0)

@@ -1,9 +1,9 @@
 /* The filter as tables, compiled by libseccomp when hutch is built: this program writes filter_program.h. A start of a
  * box should not pay a third of a millisecond for a program that is always the same.
  *
- * Everything is allowed but what stands here: a box keeps strangers out by namespaces, mounts and Landlock, and the
- * filter takes away kernel surface that ordinary programs do not miss. Two catch-alls close the future and the past:
- * numbers above the last one that was looked at are ENOSYS, and so is every call by a foreign ABI (i386, x32). Calls
+ * Everything is allowed except what is listed here: isolation comes from namespaces, mounts and Landlock, and the
+ * filter removes kernel surface that ordinary programs do not need. Two catch-alls cover the future and the past:
+ * numbers above the last one that was reviewed are ENOSYS, and so is every call by a foreign ABI (i386, x32). Calls
  * that programs probe for and fall back from give ENOSYS, the rest EPERM. */
 #include <asm/ioctls.h>
 #include <errno.h>
@@ -84,8 +84,8 @@ static const int refused_unless_nested[] = {
         SCMP_SYS(open_tree), SCMP_SYS(move_mount), SCMP_SYS(mount_setattr), 467 /* open_tree_attr */,
 };
 
-/* Probed for by programs that know a way without them. clone3 and openat2 hide theirs in memory,
- * where no filter sees them. */
+/* Probed for by programs that work without them. The arguments of clone3 and openat2 are in memory, where no filter
+ * sees them. */
 static const int missing[] = {
         SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
         SCMP_SYS(clone3),         SCMP_SYS(openat2),
@@ -98,8 +98,8 @@ static const uint64_t namespace_flags[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE
  * looks at the lower 32 bits of the request only. */
 static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
 
-/* Leases: whoever opens a file or changes a directory that somebody holds one of waits for it, up to 45 seconds; in a
- * shared directory that is a program of the host's, or hutch itself. */
+/* Leases: opening a file or changing a directory under another process's lease blocks for up to 45 seconds; in a shared
+ * directory that can hit a program on the host, or hutch itself. */
 #ifndef F_SETDELEG
 #define F_SETDELEG 1040
 #endif
@@ -155,9 +155,9 @@ static int add_socket_rules(scmp_filter_ctx ctx, int call) {
         return r;
 }
 
-/* A file with these bits in a writable workspace would lend its owner's rights (root's, if root started the box) to
- * whoever executes it on the host. For calls that make files the mode counts only with O_CREAT or O_TMPFILE. openat2
- * has its mode in memory. */
+/* A file with these bits in a writable workspace would give its owner's rights (root's, if root started the box) to
+ * anyone who executes it on the host. For calls that create files the mode counts only with O_CREAT or O_TMPFILE.
+ * openat2 has its mode in memory. */
 static const struct {
         int call;
         int flags_arg; /* -1: the mode always counts */
@@ -226,7 +226,7 @@ static int add_init_rules(scmp_filter_ctx ctx) {
 
 /* ---- the landlock backend ---- */
 
-/* Calls that change attributes of a file, which Landlock does not know: init performs them (init/notify.c). */
+/* Calls that change attributes of a file, which Landlock does not cover: init performs them (init/notify.c). */
 static const int notified[] = {
         SCMP_SYS(chmod),       SCMP_SYS(fchmod),       SCMP_SYS(fchmodat),     452 /* fchmodat2 */, SCMP_SYS(chown),
         SCMP_SYS(lchown),      SCMP_SYS(fchown),       SCMP_SYS(fchownat),     SCMP_SYS(utime),     SCMP_SYS(utimes),
@@ -238,13 +238,13 @@ static const int notified[] = {
 static const int notified_signals[] = {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill)};
 static const int refused_signals[] = {SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)};
 
-/* IPC that knows no paths, and newer calls for what is notified. */
+/* IPC without paths, and newer variants of the notified calls. */
 static const int refused_by_landlock[] = {
         SCMP_SYS(shmget), SCMP_SYS(shmat),   SCMP_SYS(shmctl),    SCMP_SYS(shmdt),      SCMP_SYS(msgget),
         SCMP_SYS(msgsnd), SCMP_SYS(msgrcv),  SCMP_SYS(msgctl),    SCMP_SYS(semget),     SCMP_SYS(semop),
         SCMP_SYS(semctl), SCMP_SYS(mq_open), SCMP_SYS(mq_unlink), SCMP_SYS(semtimedop), SCMP_SYS(name_to_handle_at),
 };
-/* And watches: whoever may read a directory's mode bits could follow what happens in it. Programs poll instead. */
+/* And watches: with read permission on a directory a process could follow what happens in it. Programs poll instead. */
 static const int missing_in_landlock[] = {463 /* setxattrat */,   466 /* removexattrat */, 469 /* file_setattr */,
                                           SCMP_SYS(inotify_init), SCMP_SYS(inotify_init1), SCMP_SYS(inotify_add_watch)};
 

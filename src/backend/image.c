@@ -1,5 +1,5 @@
-/* See image.h. The engine's program does the work; its output is for the caller, or nobody. A root file system needs no
- * registry: it is imported as it is. */
+/* See image.h. The engine's program does the work; its output goes to the caller, or is dropped. A root file system
+ * needs no registry: it is imported as it is. */
 #include "image.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Landlock and the system call filter, without any namespace: for hosts and containers that refuse user namespaces.
  *
- * Landlock keeps files; what it leaves open is closed by the filter (filter-gen.c, `landlock_*`). Sockets are closed
- * where they are made: no UNIX socket at all, so that no service of the host can be reached through one, and no other
- * socket either unless the network is open. Calls that change a file's attributes, which Landlock does not know, are
+ * Landlock protects files; the filter closes what it leaves open (filter-gen.c, `landlock_*`). Sockets are denied at
+ * creation: no UNIX socket at all, so that no service of the host can be reached through one, and no other socket
+ * either unless the network is open. Calls that change a file's attributes, which Landlock does not cover, are
  * performed by init for files beneath writable paths (init/notify.c); so are signals below Landlock ABI 6. */
 #include "backend.h"
 

@@ -41,8 +41,8 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->lack[HUTCH_G_PROTECTED] = "what the host would run later from a writable workspace (.git/hooks, editor "
                                        "settings) is read-only where it exists, but new names can be made";
 
-        /* Without a control group memory is watched, not walled off, nothing holds a processor's share, and nothing
-         * counts the time of children that nobody waits for. */
+        /* Without a control group memory is watched, not limited by the kernel, no processor share is enforced, and the
+         * time of children that were never waited for is not counted. */
         ret->have[HUTCH_G_MEMORY] = facts->cgroups.memory ? STRENGTH_FULL : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_MEMORY] = no_group;
         ret->have[HUTCH_G_CPU] =

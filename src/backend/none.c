@@ -1,5 +1,5 @@
-/* No walls: the command runs as the caller, on the caller's files. Only for a person who says so. The environment is
- * still the policy's, and the tree still ends with the run. */
+/* No isolation: the command runs as the caller, on the caller's files. Only by explicit request. The environment is
+ * still the policy's, and the process tree still ends with the run. */
 #include "backend.h"
 
 static int check(const struct host_facts *facts _unused_, struct hutch_error *err _unused_) {

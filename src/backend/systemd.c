@@ -1,12 +1,13 @@
 /* systemd-run: a transient unit of the user's manager.
  *
  * What systemd can do for an ordinary user is less than a box needs: no process namespace, and everything of the host
- * that is not named stays visible. So inside of the unit stand the walls of the landlock backend as well: Landlock for
- * files, the filter with its notifications for sockets, signals and attributes. The unit adds what these cannot do: an
- * empty home, a read-only system, a private /tmp, its own network, limits, and an end that takes every process.
+ * that is not named stays visible. So the isolation of the landlock backend applies inside of the unit as well:
+ * Landlock for files, the filter with its notifications for sockets, signals and attributes. The unit adds what these
+ * cannot do: an empty home, a read-only system, a private /tmp, its own network, limits, and an end that kills every
+ * process.
  *
  * The properties are those of a well-known line in its order; PrivateUsers=yes is what makes a user's manager honour
- * them. It ignores silently what it cannot do, so init looks (src/init/verify.c).
+ * them. It silently ignores what it cannot do, so init checks (src/init/verify.c).
  *
  * A property gives characters a meaning (specifiers, separators, quotes); paths that have one are refused. Nothing else
  * of the plan is in the unit: init gets the command and its variables by its socket. */
@@ -42,7 +43,7 @@ static int add_number(struct launch_spec *spec, const char *name, uint64_t value
                        : strv_pushf(&spec->argv, "%s=%llu%s", name, (unsigned long long) value, unit);
 }
 
-/* Paths of a person; the system's are there. One that is optional may be missing. */
+/* Paths of the user; the system's always exist. An optional one may be missing. */
 static int add_step(struct launch_spec *spec, const struct step *s, struct hutch_error *err) {
         char optional[PATH_MAX + 1];
 

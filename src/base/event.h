@@ -10,7 +10,8 @@
 #include "macro.h"
 #include "wire.h"
 
-/* Severity: INFO is for who asks (JSON, explain), NOTICE for a person at a terminal, WARNING for everybody. */
+/* Severity: INFO is for programs and on request (JSON, explain), NOTICE for a person at a terminal, WARNING for
+ * everybody. */
 #define NOTICES(X)                                                                                                     \
         X(GUARANTEE_DEGRADED, "guarantee_degraded",                                                                    \
           INFO)                                   /* subject: the guarantee; this host or backend gives it in part */  \

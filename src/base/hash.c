@@ -73,7 +73,7 @@ void hash_put(struct hash *hash, const void *data, size_t len) {
         while (len > 0) {
                 size_t n = sizeof(hash->block) - hash->used;
 
-                /* The last block is told apart, so a full one waits until more comes. */
+                /* The last block is handled differently, so a full one waits until more data comes. */
                 if (n == 0) {
                         hash->count += sizeof(hash->block);
                         compress(hash, hash->block, false);

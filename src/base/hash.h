@@ -1,4 +1,4 @@
-/* BLAKE2b (RFC 7693) with 32 bytes of output: to tell whether content is the same without keeping it. */
+/* BLAKE2b (RFC 7693) with 32 bytes of output: to compare content without keeping it. */
 #pragma once
 
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 int write_all(int fd, const void *data, size_t len);                 /* blocking fds; 0 or -errno */
-int read_whole_fd(int fd, size_t most, char **ret, size_t *ret_len); /* from where it stands; NUL-terminated */
+int read_whole_fd(int fd, size_t most, char **ret, size_t *ret_len); /* from the current position; NUL-terminated */
 int read_whole_file(int dir, const char *path, size_t most, char **ret, size_t *ret_len);
 int fd_set_nonblocking(int fd);
 

@@ -9,7 +9,7 @@ json_t *json_bytes(const char *data, size_t len); /* text where it is UTF-8, els
 json_t *json_text(const char *text);              /* the same up to the NUL; NULL is null */
 json_t *json_texts(char *const *texts);
 
-/* An event as the result has it. The keys of denials are kind, target, rule and fix, those of published ports port and
+/* An event as in the result. The keys of denials are kind, target, rule and fix, those of published ports port and
  * address, of everything else code, severity, subject, text and fix. */
 json_t *json_event(const struct hutch_event *event);
 json_t *json_events(const struct hutch_event *const *events); /* NULL-terminated */

@@ -7,7 +7,7 @@
  * alone. Fails with -ENOMEM, or -EINVAL if neither is absolute. */
 int path_make_absolute(const char *path, const char *base, char **ret);
 
-/* Whether `path` is `root` or lies beneath it; both absolute and normalised. */
+/* Whether `path` is `root` or is beneath it; both absolute and normalised. */
 bool path_is_beneath(const char *path, const char *root);
 
 /* What follows `root` in `path`: "" or "/rest". Only where path_is_beneath(). */

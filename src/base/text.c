@@ -5,7 +5,7 @@
 
 #include "macro.h"
 
-/* Length of the valid character at p, 0 if there is none, -1 if it is cut off by the end. */
+/* Length of the valid character at p, 0 if it is invalid, -1 if it is cut off by the end. */
 static int character_length(const uint8_t *p, size_t left) {
         static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
         uint32_t c;

@@ -67,7 +67,7 @@ bool box_is_session(const hutch_box *box);
 void box_enter(hutch_box *box);
 void box_leave(hutch_box *box);
 
-/* The events of a run, on their way to the result; the caller sees each when it happens. */
+/* The events of a run, on their way to the result; the caller gets each when it happens. */
 struct report {
         struct events events;
         const struct hutch_request *request;
@@ -81,11 +81,11 @@ int session_box_open(hutch_box *box, struct hutch_error *err);
 int session_box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct buf output[3],
                     struct outcome *ret, struct hutch_error *err);
 void session_box_close(hutch_box *box);
-/* Before and after a run whose changes are wanted. A named session's layers are its warden's, and looked at for the
- * time: what cannot be told then is left out. */
+/* Before and after a run whose changes are wanted. A named session's layers belong to its warden, and are only opened
+ * meanwhile: what cannot be determined then is left out. */
 int session_box_track(hutch_box *box, struct hutch_error *err);
 int session_box_tracked(hutch_box *box, struct tracked *tracked, int r);
-/* Everything in the session stands still until *ret_socket is closed. */
+/* Everything in the session is stopped until *ret_socket is closed. */
 int session_box_hold(hutch_box *box, struct client_state *ret, int *ret_socket, struct hutch_error *err);
 int session_box_state(hutch_box *box, struct client_state *ret, struct hutch_error *err);
 int session_box_twin(hutch_box *box, struct layer_box *layers, const char *state, size_t len, hutch_box **ret,
@@ -111,10 +111,10 @@ int copies_branch(hutch_box *box, struct layer_box **ret, char **ret_shell, size
 /* One run: *ret_plan is what it was made by (NULL for a session, whose plan the box has). */
 int box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret_plan,
             struct buf output[3], struct outcome *ret, struct hutch_error *err);
-/* Whether `auto` takes the next backend after a start that failed; the context knows it from then on. */
+/* Whether `auto` tries the next backend after a start that failed; the context remembers it from then on. */
 bool box_falls_back(hutch_box *box, const struct hutch_error *why);
 void read_streams(const struct hutch_request *request, struct buf output[3], struct run_stream ret[3]);
-/* Waits for a run whose line is known to who cancels or closes. */
+/* Waits for a run whose line is known to the callers of cancel and close. */
 int box_wait(hutch_box *box, const struct client_line *line, const struct client_run *run, struct outcome *ret,
              struct hutch_error *err);
 
@@ -122,15 +122,15 @@ int box_wait(hutch_box *box, const struct client_line *line, const struct client
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err);
 
-/* Makes and holds the skeleton that the plan's system directories stand on, if they are copy-on-write. */
+/* Creates and holds the skeleton under the plan's system directories, if they are copy-on-write. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err);
 
-/* Whether a system under layers, which could not be had, was a comfort only; then the box goes on without. */
+/* Whether an unavailable layered system was only a default; then the box continues without it. */
 bool box_does_without_system(hutch_box *box, struct hutch_error *err);
 
 /* What a run changed. */
 struct tracked {
-        char **created, **modified, **deleted; /* as the box sees them */
+        char **created, **modified, **deleted; /* as paths in the box */
         const char *box_id;
         size_t n_reviewable; /* without those of the system, which go with the box */
 };
@@ -138,15 +138,15 @@ struct tracked {
 /* The newest kept box whose workspace is this directory; NULL: the current one. */
 int layers_find_newest(const char *root, const char *workspace, struct layer_box **ret, struct hutch_error *err);
 
-/* Goes on with layers that were kept; "": with the newest of the policy's workspace. */
+/* Continues with kept layers; "": those of the newest box of the policy's workspace. */
 int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 
 /* The layers of a box: before a run, after it, and after one that never was. *ret is the plan with the places of the
  * layers in it. */
 int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err);
-/* What the layers are like before a further run, so that its changes can be told alone. */
+/* Records the layers before a further run, so that its changes can be reported alone. */
 int layers_remember(hutch_box *box, struct hutch_error *err);
-/* A run whose changes nobody looks at. */
+/* A run whose changes are not reported. */
 void layers_expire(const hutch_box *box);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);
 void layers_forget(hutch_box *box);

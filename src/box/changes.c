@@ -34,7 +34,7 @@ void changes_done(struct changes *c) {
         *c = (struct changes){0};
 }
 
-/* The outermost of the box's directories that the i-th lies in, or is: what a person named. */
+/* The outermost of the box's directories that the i-th is in, or is: the one that the user named. */
 static const char *find_top(const struct layer_meta *m, size_t i) {
         const char *top = m->lowers[i];
 
@@ -83,14 +83,14 @@ static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *
         if (ret->pair.lower < 0 && errno == ENOENT && !streq(ret->pair.top, ret->pair.host_path)) {
                 bool any = true;
 
-                /* A part of a directory, gone since, and nothing was changed in it. */
+                /* A part of a directory that no longer exists, in which nothing was changed. */
                 if (stack_has(box, i, "", &any) >= 0 && !any)
                         return 0;
                 errno = ENOENT;
         }
         if (ret->pair.lower < 0)
                 return refuse_lower(box, i, errno, err);
-        /* What was mounted in the directory may be gone since, or be mounted anew. */
+        /* What was mounted in the directory may be unmounted since, or be mounted again. */
         if (streq(ret->pair.top, ret->pair.host_path) && !layer_is_same(&box->meta, i, ret->pair.lower))
                 return refuse_lower(box, i, ESTALE, err);
         ret->directory = openat(box->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -33,7 +33,7 @@ const char *changes_shorten(const struct changes *c, const char *host_path);
 int changes_open_layer(const struct layer_box *box, size_t n, struct layer_pair *ret, struct hutch_error *err);
 void changes_close_layer(struct layer_pair *layer);
 
-/* The same with the topmost layer alone, and what lies below it in *ret_below. */
+/* The same with only the topmost layer; the layers below it are in *ret_below. */
 int changes_open_top(const struct layer_box *box, size_t n, struct layer_pair *ret, struct below *ret_below,
                      struct hutch_error *err);
 
@@ -45,11 +45,11 @@ int changes_since(const struct layer_box *box, size_t n, struct index *before, s
 /* Whether there is any change at all. 1, 0 or -errno. */
 int changes_any(const struct layer_box *box, struct hutch_error *err);
 
-/* Something runs in a box of which nobody remembers what its layers were like before. */
+/* Something is running in a box whose earlier layers were not recorded. */
 void changes_expire(const char *box_path);
 
 /* Of a box with frozen layers too, which stays as it is: such changes can be seen, not applied. */
-/* Adds a list to what a run is told to have changed; `place` is where the box had the directory. 0 or -ENOMEM. */
+/* Adds a list to the changes reported for a run; `place` is where the box had the directory. 0 or -ENOMEM. */
 int tracked_add(struct tracked *t, const char *place, const struct change_list *list);
 
 int changes_read(const struct layer_box *box, struct changes *ret, struct hutch_error *err);

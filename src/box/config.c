@@ -1,6 +1,5 @@
-/* See config.h. Each file is read into a policy of its own; they are put over each other in this order, the later adds
- * or overrides: profile, config.yaml, ~/.jail, the workspace's .jail and hutch.yaml, --config, the caller's own
- * settings.
+/* See config.h. Each file is read into a separate policy; they are merged in this order, and later ones add or
+ * override: profile, config.yaml, ~/.jail, the workspace's .jail and hutch.yaml, --config, the caller's own settings.
  *
  * Where no file exists, all this costs is a few opens that fail. */
 #include "config.h"
@@ -132,7 +131,7 @@ int config_load_file(struct hutch_policy *p, const char *path, struct hutch_erro
         return r < 0 ? r : policy_merge(p, part, true, NULL, err);
 }
 
-/* A file of the person, which need not exist. Nothing that a box could write lies there (plan/check.c). */
+/* A user's file, which need not exist. Nothing that a box could write is there (plan/check.c). */
 static int read_own(struct config *c, enum part part, const char *dir, const char *name) {
         _cleanup_(freep) char *file = NULL, *text = NULL;
         size_t len = 0;
@@ -208,7 +207,7 @@ static int read_workspace(struct config *c) {
                 return error_oom(c->err);
         r = trust_open(state, workspace_dir(c), &c->trust, c->err);
         if (r == -ENOENT || r == -ENOTDIR || r == -EACCES ||
-            r == -ELOOP) { /* the plan says what is wrong with the workspace */
+            r == -ELOOP) { /* the plan reports what is wrong with the workspace */
                 if (c->err)
                         *c->err = (struct hutch_error){0};
                 return 0;
@@ -235,7 +234,7 @@ static int note(struct config *c, enum notice code, const char *subject, const c
         return events_note(&c->p->events, code, subject, "hutch trust", "%s", text) < 0 ? error_oom(c->err) : 0;
 }
 
-/* Says what was left out. A file that only restricts is not worth a word. */
+/* Reports what was left out. A file that only restricts needs no notice. */
 static int report_workspace(struct config *c, char *const *withheld) {
         const char *why = c->trust && c->trust->recorded ? "changed since it was trusted" : "is not trusted";
         char text[2048], keys[1024] = "";
@@ -292,7 +291,7 @@ int config_profile_text(const char *name, char *const *env, char **ret, struct h
                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* What is asked for, or else what the command's name chooses. */
+/* The requested one, or else the one for the command's name. */
 static const char *choose_profile(const struct config *c, const char *command, bool *ret_asked) {
         static const enum part speaks[] = {PART_GIVEN, PART_WORKSPACE, PART_PERSON};
         const char *asked = policy_text(c->p, KEY_PROFILE);

@@ -10,7 +10,7 @@ int config_load_file(struct hutch_policy *p, const char *path, struct hutch_erro
 
 /* Reads what applies beneath what p has: the command's profile, config.yaml and .jail of the person, .jail and
  * hutch.yaml of the workspace, --config. `command` chooses the profile (NULL: none is chosen by it). `for_person`:
- * somebody reads notices, so that what is shown once may be shown now. */
+ * notices reach a person, so what is shown only once may be shown now. */
 int config_load(struct hutch_policy *p, const char *command, bool for_person, char *const *env,
                 struct hutch_error *err);
 

@@ -1,8 +1,8 @@
 /* See docker.h.
  *
  * DOCKER_HOST decides where it is set: a socket (unix:///path or /path) or a host (tcp://host:port), which becomes a
- * rule of the network. Otherwise the first that is a socket of the usual places: the system's, Docker Desktop's, the
- * rootless engine's. Whoever reaches an engine that runs as root is root on the host, so there is always a warning. */
+ * rule of the network. Otherwise the first of the usual places that is a socket: the system's, Docker Desktop's, the
+ * rootless engine's. Access to an engine that runs as root is root on the host, so there is always a warning. */
 #include "docker.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int warn(struct hutch_policy *p, const char *subject, const char *fix, co
         return events_note(&p->events, NOTICE_DOCKER, subject, fix, "%s", text) < 0 ? error_oom(err) : 0;
 }
 
-/* 0 where something listens, or -errno. Nothing is sent. */
+/* 0 if a process listens there, or -errno. Nothing is sent. */
 static int try_socket(const char *path) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         _cleanup_(closep) int fd = -1;

@@ -1,5 +1,6 @@
-/* See guess.h. A line that ends in one of three errors names a path somewhere; the plan says what the box makes of that
- * path. Where the plan gives no reason for the error nothing is said: the command may well have failed for its own. */
+/* See guess.h. A line that ends in one of three errors names a path somewhere; the plan shows how the box treats that
+ * path. Where the plan gives no reason for the error, nothing is reported: the command may have failed for other
+ * reasons. */
 #include "guess.h"
 
 #include <stdio.h>

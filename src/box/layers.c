@@ -68,7 +68,7 @@ static int describe_command(const struct plan *plan, char **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-/* The first run wants them. */
+/* needed by the first run */
 static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         _cleanup_(freep) char *command = NULL;
         struct layer_meta meta = {0};
@@ -112,8 +112,8 @@ static int refuse_other_mounts(const struct layer_box *layers, const char *direc
                          layers->meta.id, directory);
 }
 
-/* A directory that is a layer of its own now, and was a part of another before: what the box changed in it would be out
- * of its sight. */
+/* A directory that is now a separate layer and was part of another before: the box would no longer see what it changed
+ * there. */
 static int check_new(const struct layer_box *layers, const char *lower, struct hutch_error *err) {
         for (size_t n = 0; layers->meta.lowers[n]; n++) {
                 bool any = false;
@@ -128,8 +128,8 @@ static int check_new(const struct layer_box *layers, const char *lower, struct h
         return 0;
 }
 
-/* And the other way round: one that is a layer no longer. A session's system, home and /tmp are nobody's to review, and
- * wait for the next session. */
+/* The reverse: a directory that is no longer a layer. A session's system, home and /tmp are not reviewed, and wait for
+ * the next session. */
 static int check_old(const struct layer_box *layers, const struct plan *plan, const unsigned *numbers,
                      struct hutch_error *err) {
         for (size_t n = 0; layers->meta.lowers[n]; n++) {
@@ -185,7 +185,7 @@ void layers_free(hutch_box *box) {
         layer_free(take_ptr(box->layers));
 }
 
-/* What the last run wrote down, if nothing ran since. */
+/* What the last run recorded, if nothing ran since. */
 static int remember_layer(const struct layer_box *layers, size_t i, struct index *ret, struct hutch_error *err) {
         struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .directory = -1};
         _cleanup_(below_done) struct below below = {.host = -1};
@@ -357,7 +357,7 @@ static bool has_rule(const struct hutch_policy *policy, const char *path) {
         return false;
 }
 
-/* What the box was about is copy-on-write again, whatever the policy says of it. */
+/* The directories of the kept box are copy-on-write again, whatever the policy sets for them. */
 static int adopt(hutch_box *box, struct hutch_error *err) {
         const struct layer_meta *m = &box->layers->meta;
         int r = 0;
@@ -389,8 +389,8 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
         return r < 0 ? r : adopt(box, err);
 }
 
-/* The place at which the command saw the layer: the last one of those that show it. One that lies in another is shown
- * wherever that is, and only the other has steps for all its places. */
+/* The place at which the command saw the layer: the last one that shows it. A layer inside another is shown wherever
+ * that is, and only the other has steps for all its places. */
 static int place_of(const hutch_box *box, const struct plan *plan, size_t layer, char **ret) {
         const struct step *own = NULL, *outer = NULL, *shown = NULL;
 
@@ -409,7 +409,7 @@ static int place_of(const hutch_box *box, const struct plan *plan, size_t layer,
         for (const struct step *s = plan->steps; outer && s < plan->steps + plan->n_steps; s++)
                 if (s->kind == STEP_COW && s->layer == outer->layer && path_is_beneath(plan->cwd, s->dest))
                         return asprintf(ret, "%s%s", s->dest, path_tail(own->dest, outer->dest)) < 0 ? -ENOMEM : 0;
-        /* The plan of a session that somebody else started names no copies yet. */
+        /* The plan of a session that another process started names no copies yet. */
         if (shown && startswith(shown->dest, PLAN_COPY))
                 return layer_copy_path(box->layers, layer, ret);
         *ret = strdup(shown ? shown->dest : box->layers->meta.dests[layer]);
@@ -494,8 +494,8 @@ static int track_layer(const hutch_box *box, const struct plan *plan, size_t i, 
         return r < 0 ? r : any;
 }
 
-/* The system's directories, and others that go with the box: reported after what can be reviewed, and nothing fails by
- * them. */
+/* The system's directories, and others that are dropped with the box: reported after what can be reviewed, and never a
+ * cause of failure. */
 static void track_system(const hutch_box *box, const struct plan *plan, struct tracked *t) {
         const struct layer_meta *m = &box->layers->meta;
         struct hutch_error untold;
@@ -526,7 +526,7 @@ static size_t count_tracked(const struct tracked *t) {
         return strv_length(t->created) + strv_length(t->modified) + strv_length(t->deleted);
 }
 
-/* A further run: its changes alone are looked for. A layer that came with it had nothing before. */
+/* A further run: only its changes are reported. A layer that came with it had nothing before. */
 static int track_further(hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
                          struct hutch_error *err) {
         const struct layer_meta *m = &box->layers->meta;
@@ -552,8 +552,8 @@ static int track_further(hutch_box *box, const struct plan *plan, struct tracked
         return r < 0 ? r : 0;
 }
 
-/* What the run changed in its layers. A box that is kept and has nothing to keep is gone at once; one with frozen
- * layers has come a way, and stays. */
+/* What the run changed in its layers. A kept box with nothing to keep is removed at once; one with frozen layers has a
+ * history, and stays. */
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
         struct tracked t = {0};
         bool any = true;

@@ -4,7 +4,8 @@
  *   <name>/meta     workspace, box, time (JSON)
  *   <name>/plan     the plan that it was opened by
  *
- * The warden removes the directory when the session ends; what a killed one left is swept by whoever meets it. */
+ * The warden removes the directory when the session ends; what a killed one left is removed by the next process that
+ * finds it. */
 #pragma once
 
 #include "box.h"
@@ -21,7 +22,7 @@ struct named {
 void named_done(struct named *n);
 int named_check(const char *name, struct hutch_error *err); /* whether a session can be called so */
 
-/* Claims the name, for a session as `n` says, which gets its directory; *ret_listener is bound and listens. */
+/* Claims the name for a session as `n` describes it, and creates its directory; *ret_listener is bound and listens. */
 int named_make(const char *name, const struct buf *plan, struct named *n, int *ret_listener, struct hutch_error *err);
 void named_remove(struct named *n);
 

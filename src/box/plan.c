@@ -42,7 +42,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)
                 return r;
-        /* A box that is not the caller's own person has nothing of the caller's home either. */
+        /* A box that runs as another user than the caller gets nothing of the caller's home either. */
         if (!input.session && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
                 r = survey_look_for_command(survey, policy,
                                             request->command || !request->argv ? NULL : request->argv[0],

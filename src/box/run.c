@@ -110,8 +110,8 @@ static int run_planned(hutch_box *box, const struct hutch_request *request, stru
         return run_there(box, *ret_plan, request, report, output, ret, err);
 }
 
-/* What only a launch can find out may still make the next backend the right one. Not for root, whose box must be
- * another user wherever namespaces allow that. */
+/* An error that only a launch can reveal may still make the next backend the right one. Not for root, whose box must
+ * run as another user wherever namespaces allow that. */
 bool box_falls_back(hutch_box *box, const struct hutch_error *why) {
         struct host_facts *facts = &box->context->facts;
 

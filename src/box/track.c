@@ -21,7 +21,7 @@ static const char *workspace_of(const hutch_box *box) {
         return policy_dir(box->policy);
 }
 
-/* Whether a path lies in one of the first n directories. */
+/* Whether a path is in one of the first n directories. */
 static bool is_known(const struct tracking *t, size_t n, const char *path) {
         for (size_t i = 0; i < n; i++)
                 if (streq(path, t->directories[i].path) || path_is_beneath(path, t->directories[i].path))
@@ -29,7 +29,7 @@ static bool is_known(const struct tracking *t, size_t n, const char *path) {
         return false;
 }
 
-/* A further path that is missing is for the plan to refuse; of a single file nothing is told. */
+/* A further path that is missing is for the plan to refuse; a single file is not reported. */
 static int add(struct tracking *t, const char *path, bool further, struct hutch_error *err) {
         struct tracked_folder *f;
         char real[PATH_MAX];
@@ -78,7 +78,7 @@ static const char *place_of(const struct plan *plan, const char *real) {
         return place ? place : real;
 }
 
-/* What lies in an earlier directory too is told there. */
+/* A path that is also in an earlier directory is reported there. */
 static int leave_out_known(const struct tracking *t, size_t n, struct change_list *list) {
         size_t kept = 0;
         int r = 0;
@@ -120,6 +120,6 @@ int tracking_end(struct tracking *tracking, const hutch_box *box, const struct p
                 return 0;
         for (size_t i = 0; r >= 0 && i < tracking->n; i++)
                 r = tell(tracking, i, plan, ret, err);
-        /* Where nothing could be written, nothing changed: that is told too. */
+        /* Where nothing could be written, nothing changed: that is reported too. */
         return r < 0 || tracked_add(ret, "", &none) < 0 ? r < 0 ? r : error_oom(err) : 0;
 }

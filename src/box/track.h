@@ -10,7 +10,7 @@ struct tracking {
                 int fd;
                 char *path; /* resolved */
                 struct listing before;
-        } * directories; /* none lies in one before it */
+        } * directories; /* none is inside an earlier one */
         size_t n;
 };
 

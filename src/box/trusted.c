@@ -1,4 +1,5 @@
-/* What a person sees before trusting a workspace's policy files: their text the first time, what changed afterwards.
+/* What the user is shown before trusting a workspace's policy files: their text the first time, what changed
+ * afterwards.
  *
  * The text came from a workspace, so nothing in it reaches the terminal but printable characters. */
 #include <errno.h>

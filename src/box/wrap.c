@@ -1,4 +1,4 @@
-/* Commands that somebody else starts. The policy and the command are written to a request file in hutch's state
+/* Commands that another program starts. The policy and the command are written to a request file in hutch's state
  * directory, which no box can reach, and the caller gets `hutch run --request FILE` to start in place of the command. A
  * file rather than a descriptor, because callers close those; only its owner can read it, and the run that reads it
  * removes it first. One that was never read is removed with the handle, or by a later wrap after a day. */

@@ -90,7 +90,7 @@ static struct cgroup_facts read_v2(void) {
                 return (struct cgroup_facts){0};
         snprintf(file, sizeof(file), "%s/cgroup.controllers", path);
         if (host_has_manager()) {
-                /* What a manager delegates is told by its own group only; the scope is checked once it is there. */
+                /* Only the manager's own group shows what it delegates; the scope is checked once it exists. */
                 f.by_manager = f.memory = f.cpu = f.pids = true;
                 return f;
         }

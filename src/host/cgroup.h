@@ -1,5 +1,5 @@
-/* Which control groups this process could have, read from where it sits. Asked only when a policy has limits that need
- * them. */
+/* Which control groups are available to this process, read from its present group. Queried only when a policy has
+ * limits that need them. */
 #pragma once
 
 #include "../base/error.h"
@@ -8,7 +8,7 @@ enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 struct cgroup_facts {
         enum cgroup_kind kind;
-        bool memory, cpu, pids; /* controllers that can be had */
+        bool memory, cpu, pids; /* available controllers */
         bool by_manager;        /* v2: a systemd manager has to be asked for a delegated scope */
 };
 

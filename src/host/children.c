@@ -17,7 +17,7 @@
 static struct {
         pid_t *pids;
         size_t n, room;
-        bool overflow; /* one could not be noted: then nobody is a stranger */
+        bool overflow; /* one could not be recorded: then no child counts as a stranger */
 } known;
 
 void children_note(pid_t pid) {

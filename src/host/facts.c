@@ -14,8 +14,8 @@
 #include "probe.h"
 #include "sys.h"
 
-/* Boxes of root run under this host id. It lies above the ranges that distributions, systemd and container engines hand
- * out, so that nothing on the host belongs to it. In a container with fewer ids the highest one serves. */
+/* Boxes of root run under this host id. It is above the ranges that distributions, systemd and container engines
+ * assign, so that nothing on the host belongs to it. In a container with fewer ids the highest one is used. */
 #define BOX_UID 0x7fff0000u
 #define BOX_UID_FALLBACK 65534u
 
@@ -57,8 +57,8 @@ static int read_identity(struct host_facts *f, struct hutch_error *err) {
         if (f->uid != 0)
                 return 0;
 
-        /* uid 0 that owns but its own id is an ordinary user in a namespace of its own; with more it is a root, and a
-         * box that ran under its id would own what root owns. */
+        /* uid 0 in a namespace that maps only that id is an ordinary user; with more ids it is a root, and a box that
+         * ran under its id would own what root owns. */
         r = read_whole_file(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot read /proc/self/uid_map: %s", errno_text(-r));
@@ -100,7 +100,7 @@ static bool is_read_only(const char *path) {
 }
 
 /* Signs that user namespaces may be refused, or, with a /proc that a container engine covered in part, a new /proc in
- * one. Where there are none a launch is the trial; where there are, they are tried before a backend is chosen. */
+ * one. Without such signs the launch is the trial; with them, namespaces are tried before a backend is chosen. */
 static bool doubts_namespaces(void) {
         return prctl(PR_GET_SECCOMP) > 0 || is_read_only("/proc/sys") ||
                reads_as("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1') ||
@@ -129,8 +129,8 @@ int host_facts_read(struct host_facts *ret, struct hutch_error *err) {
                 return r;
         r = sys_landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
         f.landlock_abi = cap_abi(r > 0 ? r : 0);
-        /* Asked with flags that do not exist the kernel says EINVAL, before it looks at rights; where it lacks the
-         * call, or a container's filter keeps it away, something else. mount_setattr is the newest of its family. */
+        /* Called with flags that do not exist the kernel returns EINVAL, before it checks rights; if it lacks the call,
+         * or a container's filter denies it, another error. mount_setattr is the newest of its family. */
         f.mount_api =
                 sys_mount_setattr(-1, "", ~0u, &(struct mount_attr){0}) < 0 && errno == EINVAL && has_older_calls();
         f.openat2 = sys_openat2(-1, "", ~0u, 0) < 0 && errno == EINVAL;

@@ -1,9 +1,8 @@
 /* What this host is and can enforce.
  *
  * host_facts_read() is cheap enough for every start: it asks the kernel a handful of questions that have no side
- * effect. What only a trial can tell (are user namespaces allowed for us?) stays unknown there: a launch is itself the
- * trial. host_probe() (probe.h) makes the trials, for `doctor` and hutch_backend_available().
- */
+ * effect. What only a trial can determine (are user namespaces allowed for us?) stays unknown there: a launch is itself
+ * the trial. host_probe() (probe.h) makes the trials, for `doctor` and hutch_backend_available(). */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@ struct host_facts {
         bool openat2;
         enum tristate namespaces; /* can we make a user namespace and mount in it? */
         char namespaces_reason[160];
-        struct cgroup_facts cgroups; /* by host_cgroups_read(), where limits want them */
+        struct cgroup_facts cgroups; /* by host_cgroups_read(), if limits need them */
 };
 
 int host_facts_read(struct host_facts *ret, struct hutch_error *err);

@@ -21,7 +21,7 @@
 static int in_child(int (*trial)(void)) {
         int status = 0;
         pid_t pid = (pid_t) syscall(SYS_clone, 0, NULL, NULL, NULL,
-                                    0); /* without SIGCHLD: a library's host never sees it */
+                                    0); /* without SIGCHLD: the host process never sees it */
 
         if (pid < 0)
                 return errno;

@@ -31,7 +31,7 @@ struct probes {
         bool apparmor_switch; /* kernel.apparmor_restrict_unprivileged_userns is 1 */
         bool no_namespaces;   /* user.max_user_namespaces is 0 */
         bool in_container;
-        bool filtered; /* somebody's system call filter is on us */
+        bool filtered; /* a foreign system call filter applies to us */
         char kernel[64];
 };
 

@@ -1,5 +1,5 @@
-/* Opening what is to be attached, and copying it as a mount tree of its own. Used by init, and by the warden where it
- * is root. */
+/* Opening what is to be attached, and copying it as a separate mount tree. Used by init, and by the warden if it is
+ * root. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "../base/error.h"
 
-/* An O_PATH fd of an absolute path that was resolved before: a link that stands in it now was put there since, and is
+/* An O_PATH fd of an absolute path that was resolved before: a link that is in it now was put there since, and is
  * refused. */
 int tree_open_source(const char *path, bool has_openat2);
 

@@ -1,6 +1,5 @@
-/* See unroutable.h. A refused connect() or sendto() counts as OutNoRoutes; so does a question to a name server that
- * lies elsewhere. A name server on the loopback (systemd-resolved) is not there in a box, and the question counts as
- * NoPorts. */
+/* See unroutable.h. A refused connect() or sendto() counts as OutNoRoutes; so does a query to a remote name server. A
+ * name server on the loopback (systemd-resolved) does not exist in a box, and the query counts as NoPorts. */
 #include "unroutable.h"
 
 #include <fcntl.h>

@@ -25,14 +25,15 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
 /* Attaches a detached mount where the box will never see it; without one (-1) *ret is the directory for it. */
 int builder_park(struct builder *b, int mount, int *ret);
 
-/* Options of the box's own file systems: with a limit, a little more room than that, so that init sees it passed. */
+/* Options of the box's separate file systems: with a limit, slightly more space than that, so that init sees it
+ * exceeded. */
 void builder_tmpfs_options(const struct plan *plan, unsigned mode, char *ret, size_t room);
 
 unsigned builder_flags(const struct step *s);
 int builder_error(struct hutch_error *err, int r, const char *what, const char *path);
 int builder_place_error(struct hutch_error *err, int r, const char *dest);
 
-/* Stands in for a directory that no overlay takes, because other file systems are mounted inside of it. */
+/* Replaces a directory that no overlay accepts, because other file systems are mounted inside of it. */
 struct standin {
         int directory; /* its lower */
         int source;    /* the host's directory, O_PATH; not owned */

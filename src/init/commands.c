@@ -2,13 +2,13 @@
  *
  * Rules only add rights, so everything is granted piece by piece: reading and executing to each program that may be
  * executed, nothing to the others beside it. They must not even be readable, because the dynamic loader, which every
- * program needs the right to execute, would run whatever it can map. Directories that hold programs are therefore
+ * program needs the right to execute, would run anything that it can map. Directories that hold programs are therefore
  * granted file by file, all others as a whole.
  *
- * Programs are compared as files, not as names: one that is denied is denied under each of its links. A program that is
- * many in one (busybox) is denied as a whole when one of its applets is. Nothing that the box can write is executable;
- * where there are mounts these are noexec as well (plan/commands.c), and files without a name are refused by a filter
- * of their own (target.c). */
+ * Programs are compared as files, not as names: a denied program is denied under each of its links. A multi-call
+ * program (busybox) is denied as a whole when one of its applets is. Nothing that the box can write is executable;
+ * where there are mounts these are noexec as well (plan/commands.c), and files without a name are refused by a separate
+ * filter (target.c). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -267,7 +267,8 @@ static void mark(struct commands *c) {
         }
 }
 
-/* What holds of one name of a file holds of all of them. A person should know which other names a rule means. */
+/* A rule for one name of a file applies to all its names. The user should be informed which other names a rule covers.
+ */
 static void spread(struct commands *c) {
         for (size_t i = 0; i < c->n; i++) {
                 struct program *p = &c->programs[i];
@@ -346,7 +347,7 @@ static bool is_denied(const struct commands *c, const struct stat *st) {
         return p && p->denied;
 }
 
-/* What is no program is data, whichever directory it lies in. */
+/* A file that is not a program is data, whatever directory it is in. */
 static int allow_programs(const struct commands *c, struct hutch_error *err) {
         for (size_t i = 0; i < c->n; i++) {
                 const struct program *p = &c->programs[i];

@@ -1,11 +1,11 @@
-/* The files of a box without a root of its own: a scratch directory for its home and temporary files, and the Landlock
+/* The files of a box without a separate root: a scratch directory for its home and temporary files, and the Landlock
  * rules for everything that the plan grants. */
 #pragma once
 
 #include "init.h"
 
 struct scratch {
-        int parent; /* the directory that it is in, -1: there is none */
+        int parent; /* the directory that it is in, -1: none */
         int lock;   /* held while the box lives; the next start removes those that no process holds */
         char name[64];
 };

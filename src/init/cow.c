@@ -1,9 +1,9 @@
-/* Copy-on-write directories: an overlay of the host's directory, the frozen layers above it and one of the box's own.
+/* Copy-on-write directories: an overlay of the host's directory, the frozen layers above it and the box's private
+ * layer.
  *
- * The layer is on disk, made by whoever launches the box, or in memory where that was asked for. Whether a file system
- * can hold a layer is found out by mounting: where the state directory's cannot, the layer is in memory all the same,
- * and where that of a directory beneath a copy-on-write one cannot be a lower, it is attached read-only. Both are told.
- */
+ * The layer is on disk, created by the launching process, or in memory on request. Mounting shows whether a file system
+ * can hold a layer: if the state directory's cannot, the layer is in memory anyway, and if that of a directory beneath
+ * a copy-on-write one cannot be a lower, it is attached read-only. Both are reported. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int try_attributes(int directory) {
                                                                                                                : 0;
 }
 
-/* In memory. The upper's own mode is what the box sees at the top of the directory. */
+/* In memory. The box sees the upper's mode at the top of the directory. */
 static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
         _cleanup_(closep) int place = -1, directory = -1;
         char name[32], options[96];
@@ -238,8 +238,8 @@ int cow_attach(struct builder *b, const struct step *s, int prepared, int prepar
                 r = standin_attach_closed(b, &standin, s->dest);
                 return r < 0 ? builder_error(err, r, "attach what is in", s->source) : 0;
         }
-        /* Prepared by root without a map of ids, because its file system knows none: nobody's, in the box. The system's
-         * are so anyway, and have the skeleton. */
+        /* Prepared by root without a map of ids, because its file system does not support one: owned by nobody, in the
+         * box. The system's are anyway, and have the skeleton. */
         if (prepared >= 0 && s->flags & STEP_SUBMOUNT && !(s->flags & STEP_SYSTEM) && st.st_uid != b->in->plan->uid)
                 return attach_read_only(b, s, lower, dest, err);
         return attach_overlay(b, s, prepared_layer, lower, st.st_mode, dest, err);

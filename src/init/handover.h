@@ -17,13 +17,13 @@
 #define HANDOVER_SOCKET "socket"
 #define HANDOVER_TOKEN "token"
 
-/* The namespaces that a box may have of its own, as /proc/self/ns names them. */
+/* The namespaces that a box may have separately, as /proc/self/ns names them. */
 #define N_NAMESPACES 5
 extern const char *const handover_namespaces[N_NAMESPACES];
 
 enum handover_stream { STREAM_IS_NULL, STREAM_IS_PASSED, STREAM_IS_TERMINAL };
 
-/* What init says first where it had to connect. */
+/* The first message of an init that had to connect. */
 struct init_hello {
         uint32_t magic;
         uint8_t token[TOKEN_SIZE];

@@ -1,4 +1,5 @@
-/* See hold.h. init is alone in a pid namespace with what it holds, and sees all of it in the box's /proc. */
+/* See hold.h. init is alone in a pid namespace with the processes that it stops, and sees all of them in the box's
+ * /proc. */
 #include "hold.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 #define TRIES 7
 #define LOOKS 20 /* of the first try, each a millisecond after the one before; the next one has twice as many */
 
-/* The letter of /proc/PID/stat, 0 if it is gone. The name before it may hold anything. */
+/* The letter of /proc/PID/stat, 0 if it is gone. The name before it may contain any character. */
 static char state_of(int dir, const char *path) {
         _cleanup_(closep) int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
         char text[1024], *end;
@@ -75,7 +76,7 @@ static bool all_threads_rest(int proc, const char *pid, uint64_t *sum) {
         return resting;
 }
 
-/* Calls `see` for every process but init until one says false. -errno if they cannot be listed. */
+/* Calls `see` for every process except init until it returns false. -errno if they cannot be listed. */
 static int each_process(bool (*see)(void *user, int proc, const char *pid), void *user) {
         DIR *d = opendir("/proc");
         int r = 1;

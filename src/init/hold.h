@@ -1,11 +1,12 @@
-/* Everything in the box at rest, so that its files can be copied as they were at one moment.
+/* Stops everything in the box, so that its files can be copied as they were at one moment.
  *
- * By SIGSTOP, which nobody can refuse; who was stopped before stays so afterwards. A signal is an announcement: a
- * process inside a system call stops when it leaves it. So init looks until every thread rests. One that waits for a
- * child of vfork() cannot rest before the child goes on: everything goes on for a moment then, and is stopped again.
+ * By SIGSTOP, which no process can refuse; a process that was stopped before stays so afterwards. The signal acts
+ * later: a process inside a system call stops when it leaves it. So init checks until every thread has stopped. A
+ * thread that waits for a child of vfork() cannot stop before the child continues: everything continues for a moment
+ * then, and is stopped again.
  *
- * A process may have asked the kernel for a SIGCONT (of a timer, say), and nothing can take that from it. So whoever
- * relies on the rest has it checked in the end. */
+ * A process may have asked the kernel for a SIGCONT (of a timer, say), which cannot be cancelled. So a caller that
+ * relies on the stop has it checked in the end. */
 #pragma once
 
 #include <stdbool.h>

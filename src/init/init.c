@@ -1,8 +1,8 @@
 /* The life of init; see init.h.
  *
- * init shares its user with the target, so it must not be one of its victims: it is not dumpable (no ptrace, no
- * /proc/1/mem, no /proc/1/fd), it lies outside the target's Landlock domain, and as pid 1 it gets no signal that it
- * does not wait for. */
+ * init shares its user with the target, so it must be protected from it: it is not dumpable (no ptrace, no /proc/1/mem,
+ * no /proc/1/fd), it is outside the target's Landlock domain, and as pid 1 it gets no signal that it does not wait for.
+ */
 #include "init.h"
 #include "hold.h"
 
@@ -98,9 +98,9 @@ static int tidy_fds(const struct init_input *in, struct hutch_error *err) {
         return 0;
 }
 
-/* The copy of the warden's arguments that everybody in the box could read in /proc/1/cmdline: host paths, values of
- * variables. The kernel lays them out as one run of strings: arguments, environment, the name that was executed. The
- * environment goes with them; nobody in init asks for it. */
+/* The copy of the warden's arguments that every process in the box could read in /proc/1/cmdline: host paths, values of
+ * variables. The kernel lays them out as one sequence of strings: arguments, environment, the name that was executed.
+ * The environment is erased with them; init does not use it. */
 static int hide_arguments(struct hutch_error *err) {
         static const char name[] = "hutch-init";
         char *start = program_invocation_name, *end = (char *) getauxval(AT_EXECFN);
@@ -123,8 +123,8 @@ static int write_file(int self, const char *name, const char *text, struct hutch
         return 0;
 }
 
-/* An ordinary user maps the one id that is its own; the kernel wants setgroups() given up for that. A privileged warden
- * maps another id from outside, and init then takes it on and drops the groups. */
+/* An ordinary user maps only its own id; the kernel requires setgroups() to be disabled for that. A privileged warden
+ * maps another id from outside, and init then switches to it and drops the groups. */
 static int take_ids(const struct init_input *in, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         _cleanup_(closep) int self = -1;
@@ -211,7 +211,7 @@ static void end_tree(const struct plan *plan) {
         }
 }
 
-/* Each shell has a filter of its own, and what it started keeps that after the shell's end. */
+/* Each shell has a separate filter, and its children keep that after the shell's end. */
 #define LISTENERS_MOST 32
 
 /* end_tree() goes by this file. */
@@ -277,7 +277,7 @@ static void _noreturn_ give_up(struct life *l) {
         _exit(125);
 }
 
-/* A file of the control group of version 2 that init is in, where it has no namespace of its own. */
+/* A file of the version 2 control group that init is in, where it has no separate namespace. */
 static void own_group_file(const char *name, char *ret, size_t room) {
         _cleanup_(freep) char *text = NULL;
         char *line;
@@ -336,7 +336,7 @@ static void _noreturn_ finish(struct life *l, int status) {
         _exit(0);
 }
 
-/* By order: how the target ended is still told. */
+/* By order: how the target ended is still reported. */
 static void _noreturn_ end_now(struct life *l) {
         int status = SIGKILL;
 
@@ -513,7 +513,7 @@ static void reap(struct life *l) {
                         finish(l, status);
 }
 
-/* Looks at what the box uses; false once a limit was run into and told. */
+/* Checks what the box uses; false once a limit was exceeded and reported. */
 static bool sample(struct life *l) {
         int reason = (int) sample_check(l->in->plan, &l->peak_memory);
 
@@ -568,7 +568,7 @@ static void _noreturn_ watch(struct life *l) {
         }
 }
 
-/* The box stands: the warden gets the channel, and orders a shell when it has prepared one. */
+/* The box is set up: the warden gets the channel, and orders a shell when it has prepared one. */
 static int announce(const struct init_input *in, int channel) {
         struct init_message ready = {.event = INIT_READY};
         int r = message_send(in->control, &ready, sizeof(ready), &channel, 1);

@@ -1,6 +1,6 @@
 /* init: pid 1 of a box. A copy of the warden's process in new namespaces, which builds the box around itself, gives up
- * every privilege, starts the target, reaps, passes signals on, and ends the box when the target or the warden is gone.
- */
+ * every privilege, starts the target, reaps, passes signals on, and ends the box when the target or the warden has
+ * ended. */
 #pragma once
 
 #include <sys/ioctl.h>
@@ -19,12 +19,12 @@ struct init_input {
         int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
-        bool leads;                  /* the target is to lead a session of its own at its terminal */
+        bool leads;                  /* the target is to lead a separate session at its terminal */
         bool foreground;             /* the target has the box's terminal from the beginning */
         int control;                 /* SOCK_SEQPACKET to the warden */
         int warden;                  /* pidfd of the warden */
         bool wait;                   /* for ORDER_GO */
-        bool own_cgroups_late;       /* the cgroup namespace is made once it sits in its group */
+        bool own_cgroups_late;       /* the cgroup namespace is created once init is in its group */
         const uint64_t *outside;     /* walls that another program built: the warden's namespaces; see handover.h */
 };
 
@@ -32,22 +32,22 @@ enum { STREAM_TERMINAL = -2 };
 
 #define CHANNEL_LINES "sh" /* the FIFO in the channel that a plain sh reads its lines from */
 
-/* What init tells the warden. */
+/* Messages from init to the warden. */
 enum init_event {
         INIT_FAILED,
         INIT_EXITED,
         INIT_TERMINAL,    /* with the master of the box's terminal */
         INIT_STOPPED,     /* .value is the signal */
         INIT_LIMIT,       /* .value is the kill reason; the box is to be ended */
-        INIT_READY,       /* a session's box stands; with its channel's directory, writable */
+        INIT_READY,       /* a session's box is set up; with its channel's directory, writable */
         INIT_SHELL,       /* a session's shell runs; with a pidfd of it */
         INIT_NO_SHELL,    /* it ended, and the box did not; .value is the wait status */
         INIT_DETACHED,    /* a shell at a terminal ended; the same */
         INIT_INTERRUPTED, /* the session's shell got the interrupt that was ordered */
-        INIT_HELD,        /* everything stands still; .value is 0, or -errno and nothing does */
+        INIT_HELD,        /* everything is stopped; .value is 0, or -errno and nothing is */
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
         INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
-        INIT_STANDS,      /* the walls that another program built were checked from inside, and stand */
+        INIT_STANDS,      /* the isolation that another program built was checked from inside, and holds */
         INIT_GUARD,       /* with the box's mount namespace, for the guard */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
@@ -63,7 +63,7 @@ struct init_message {
 
 #define ORDER_FDS 2 /* that an order comes with, at most */
 
-/* What the warden tells init. */
+/* Messages from the warden to init. */
 enum warden_order {
         ORDER_GO,         /* ids are mapped, the control group is joined; the relay is ready */
         ORDER_SIGNAL,     /* the target's foreground group gets signal .value */
@@ -71,7 +71,7 @@ enum warden_order {
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */
         ORDER_END,        /* kill everything and account for it */
         ORDER_SHELL,      /* start a session's shell; with its stdin and its answers' pipe, which becomes fd .value */
-        ORDER_ATTACH,     /* start one more shell, at a terminal of its own; with its answers' pipe, as above */
+        ORDER_ATTACH,     /* start one more shell, at a separate terminal; with the pipe for its answers, as above */
         ORDER_DETACH,     /* end the shell of a person who has left */
         ORDER_INTERRUPT,  /* what the session's shell runs is to end, not the shell; .value is enum interrupt */
         ORDER_OTHERS,     /* what runs beside a session's shell gets signal .value */
@@ -108,7 +108,7 @@ void init_run(struct init_input *in) _noreturn_;
 /* Its parts. */
 /* The box's terminal: the target's end, as controlling terminal of init's session; the other goes to the warden. */
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
-/* A pseudo terminal of the box's, nobody's yet. */
+/* A pseudo terminal of the box, not yet used by a session. */
 int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err);
 /* *ret_channel: of a session, -1 otherwise. */
 int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err);

@@ -1,4 +1,4 @@
-/* See landlock.h; and the second wall beneath the mounts of a box with a root of its own. */
+/* See landlock.h; also the second barrier beneath the mounts of a box with a separate root. */
 #include "landlock.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ int landlock_allow(int ruleset, const char *path, uint64_t rights, struct hutch_
         struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
         struct stat st;
 
-        /* Covered by a later step: nothing is there to be allowed. The root is always there. */
+        /* Covered by a later step: nothing there has to be allowed. The root always exists. */
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES) && !streq(path, "/"))
                 return 0;
         if (fd < 0 || fstat(fd, &st) < 0)
@@ -62,7 +62,7 @@ int landlock_new(int abi, uint64_t net, uint64_t scoped, int *ret, struct hutch_
         return 0;
 }
 
-/* Reading and executing everywhere (the mounts decide what there is), writing where a step says so. */
+/* Reading and executing everywhere (the mounts determine what exists), writing where a step allows it. */
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         uint64_t handled = landlock_handled(in->facts->landlock_abi);
@@ -79,8 +79,7 @@ int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error
                 *ret = take_fd(&ruleset);
                 return 0;
         }
-        /* Rules hold for everything beneath: in a box whose root is open it is the mounts that say what is read-only.
-         */
+        /* Rules apply to everything beneath: in a box whose root is open, the mounts determine what is read-only. */
         r = landlock_allow(ruleset, "/", plan->open_root ? handled : LANDLOCK_READ, err);
         if (r >= 0)
                 r = landlock_allow(ruleset, "/dev", handled, err);

@@ -1,4 +1,4 @@
-/* Landlock rulesets, by what the kernel's ABI knows. */
+/* Landlock rulesets, for the ABI that the kernel supports. */
 #pragma once
 
 #include <linux/landlock.h>
@@ -9,10 +9,10 @@
 #define LANDLOCK_READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define LANDLOCK_DEVICES ((uint64_t) (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK))
 
-/* Every right on files that this ABI knows. */
+/* Every right on files in this ABI. */
 uint64_t landlock_handled(int abi);
 
-/* A ruleset that grants nothing yet. net and scoped count as far as the ABI knows them. */
+/* A ruleset that grants nothing yet. net and scoped apply as far as the ABI supports them. */
 int landlock_new(int abi, uint64_t net, uint64_t scoped, int *ret, struct hutch_error *err);
 
 struct init_input;

@@ -10,7 +10,7 @@ enum {
         MOUNT_RO = 1,
         MOUNT_NODEV = 2,
         MOUNT_NOEXEC = 4,
-        MOUNT_AS_IS = 8, /* with the flags that are there; without it nosuid is added in any case */
+        MOUNT_AS_IS = 8, /* keeps the present flags; without it nosuid is added in any case */
 };
 
 struct mount_ops {

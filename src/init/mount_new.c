@@ -41,7 +41,7 @@ static int move(int mount, int dest) {
         return sys_move_mount(mount, "", dest, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* The root is laid over "/": every process still stands on what is beneath, and pivot_root() swaps the two. */
+/* The root is mounted over "/": every process still uses the one beneath, and pivot_root() swaps the two. */
 static int make_root(const char *options, int *ret) {
         _cleanup_(closep) int root = -1;
 
@@ -94,7 +94,7 @@ static int make_overlay(const int *lowers, size_t n, int upper, int work, unsign
         return mount < 0 ? -errno : mount;
 }
 
-/* Kernels before 6.5 know no lowerdir+, and take it for a wrong option at the end; and an option of fsconfig() is too
+/* Kernels before 6.5 do not support lowerdir+, and report a wrong option at the end; and an option of fsconfig() is too
  * short for all lowers in one. */
 static int attach_overlay(const int *lowers, size_t n, int upper, int work, int dest, unsigned flags) {
         _cleanup_(closep) int mount = make_overlay(lowers, n, upper, work, flags);

@@ -1,8 +1,8 @@
 /* Mounting by mount(2), for kernels before 5.12 and for containers that refuse the newer calls.
  *
  * Sources and destinations are named through /proc/self/fd, so that what was looked up is what is mounted. A bind takes
- * no flags of its own; they come by remounting, which must repeat the flags that are there (the kernel locks those of
- * mounts that came from outside) and reaches one mount at a time: those below are found in mountinfo. */
+ * no flags; they are set by remounting, which must repeat the existing flags (the kernel locks those of mounts that
+ * came from outside) and reaches one mount at a time: those below are found in mountinfo. */
 #include "mount.h"
 
 #include <errno.h>

@@ -132,7 +132,7 @@ int network_wait_for_relay(int control, struct hutch_error *err) {
 
         if (sock >= 0)
                 fd = ioctl(sock, SIOCGSKNS);
-        if (fd < 0) /* where another program took init's privileges, /proc is asked */
+        if (fd < 0) /* if another program dropped init's privileges, /proc is read */
                 fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot hold the network namespace: %s",

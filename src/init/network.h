@@ -7,7 +7,7 @@
 
 struct network {
         pid_t helper;
-        int fd;           /* the namespace, once it is there */
+        int fd;           /* the namespace, once it exists */
         int result;       /* 0 or -errno */
         const char *step; /* what was being done */
         char stack[16384] __attribute__((aligned(16)));

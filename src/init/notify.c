@@ -227,7 +227,7 @@ static int perform(const struct call *c, const struct row *row, int fd) {
         case OP_MODE:
                 if (S_ISLNK(st.st_mode))
                         return -EOPNOTSUPP;
-                /* Such a file would lend its owner's rights to those who execute it on the host. */
+                /* Such a file would give its owner's rights to anyone who executes it on the host. */
                 if (args[0] & (S_ISUID | S_ISGID))
                         return -EPERM;
                 return chmod(link, (mode_t) args[0] & 07777) < 0 ? -errno : 0;
@@ -333,8 +333,8 @@ static pid_t group_leader(pid_t thread) {
         return line ? atoi(line + 6) : -1;
 }
 
-/* A signal that the caller itself gets would interrupt its waiting for the answer: the kernel then performs the call.
- * Its arguments are numbers, and neither the process nor its group can become another's while the caller is in it. */
+/* A signal that the caller itself receives would interrupt its wait for the answer, so the kernel performs the call
+ * then. Its arguments are numbers, and neither the process nor its group can be reused while the caller is in it. */
 static bool reaches_caller(const struct call *c, pid_t pid) {
         pid_t caller = (pid_t) c->request.pid;
 

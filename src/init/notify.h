@@ -1,9 +1,9 @@
 /* Calls of the box that init performs for it, on the landlock backend.
  *
- * Landlock does not know calls that change a file's attributes, and below ABI 6 not whom a signal goes to. The filter
+ * Landlock does not cover calls that change a file's attributes, and below ABI 6 not the target of a signal. The filter
  * stops the calling thread and notifies init, which copies the arguments, decides on its own copy and makes the call
- * itself: what the box changes in its memory meanwhile is never looked at again. init has the same user as the box, so
- * it can do nothing that the mode bits would refuse; it only narrows. */
+ * itself: the box's memory is not read again, so later changes to it have no effect. init has the same user as the box,
+ * so it can do nothing that the mode bits would refuse; it only narrows. */
 #pragma once
 
 #include "../plan/plan.h"

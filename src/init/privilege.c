@@ -46,7 +46,7 @@ int init_drop_privileges(struct hutch_error *err) {
 
                 while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
                         cap++;
-                /* Past the last one that this kernel knows; one that it knows would be told. */
+                /* Past the last one that this kernel supports; a failure of a supported one would be reported. */
                 ok = errno == EINVAL && cap > CAP_AUDIT_READ && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0;
         }
         if (ok) {

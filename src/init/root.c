@@ -241,7 +241,7 @@ static int attach_new(struct builder *b, const struct step *s, const char *type,
         return r < 0 ? builder_error(err, r, "mount", s->dest) : 0;
 }
 
-/* A directory of the root's: in its place where nothing was, else one on the side that covers what is there. */
+/* A directory of the root: in place if nothing was there, else a separate one that covers the existing one. */
 static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int dest = builder_open(b, s->dest), directory = -1;
         char name[32];
@@ -261,7 +261,7 @@ static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_er
         return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
 
-/* A file with the given text, which has no name of its own and is seen only where it is mounted. */
+/* A file with the given text, which has no name and is visible only where it is mounted. */
 static int make_scratch(struct builder *b, const char *text, mode_t mode, int *ret) {
         _cleanup_(closep) int fd = -1, place = -1;
         char name[32];
@@ -300,7 +300,7 @@ static int cover_file(struct builder *b, const struct step *s, int dest, const c
         return r < 0 ? builder_error(err, r, "cover", s->dest) : 0;
 }
 
-/* A file of the box's own in a directory of its own or in a layer, unless it has one already: an earlier run's. */
+/* A private file of the box in a private directory or in a layer, unless it exists already, from an earlier run. */
 static int make_seed(struct builder *b, const struct step *s, struct hutch_error *err) {
         static const char temporary[] = ".hutch-seed";
         _cleanup_(freep) char *parent = NULL;
@@ -495,7 +495,7 @@ static void raise_descriptors(const struct plan *plan, struct rlimit *ret_was) {
 }
 
 /* The directory that a session's shell gets its commands and streams from. The box sees it in its read-only root: it
- * can open what is in there and change nothing. The warden gets a mount of it that is nowhere attached and writable. */
+ * can open what is in it but change nothing. The warden gets a detached, writable mount of it. */
 static int make_channel(const char *path, int *ret) {
         struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
                                                    MOUNT_ATTR_NOEXEC};
@@ -507,7 +507,7 @@ static int make_channel(const char *path, int *ret) {
         place = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (place < 0)
                 return -errno;
-        /* A file system of its own: a box that filled its disk can still be told to tidy up. */
+        /* A separate file system: a box that filled its disk can still be given commands to clean up. */
         r = mount_ops_new.attach_new("tmpfs", "mode=700", place, MOUNT_NODEV | MOUNT_NOEXEC);
         if (r < 0)
                 return r;

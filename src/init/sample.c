@@ -1,6 +1,6 @@
-/* What the whole box uses, seen from inside: its own /proc lists its processes and nobody else's. The numbers that no
- * control group keeps (and none at all where there is no group) are kept this way: init looks a few times a second, and
- * tells the warden, who ends the box. */
+/* What the whole box uses, seen from inside: its own /proc lists only its processes. Numbers that no control group
+ * provides (all of them if it has no group) are collected this way: init samples a few times a second, and reports to
+ * the warden, which ends the box. */
 #include "sample.h"
 
 #include <ctype.h>

@@ -47,7 +47,7 @@ static void add_children(pid_t parent, struct victims *v) {
                 closedir(d);
 }
 
-/* What /proc tells of a process: its state, and when it began. */
+/* What /proc reports about a process: its state, and when it began. */
 static bool look_at(pid_t pid, char *ret_state, uint64_t *ret_began) {
         _cleanup_(freep) char *text = NULL;
         unsigned long long began;
@@ -65,7 +65,7 @@ static bool look_at(pid_t pid, char *ret_state, uint64_t *ret_began) {
         return true;
 }
 
-/* A shell that computes waits for nobody: what it made last is in the background. */
+/* A busy shell waits for no job: its latest child is in the background. */
 static bool is_asleep(pid_t pid) {
         uint64_t began;
         char state;
@@ -81,7 +81,7 @@ static bool is_since(pid_t pid, uint64_t since) {
         return since == 0 || (look_at(pid, &state, &began) && began >= since);
 }
 
-/* The children of the job, then theirs: who forks meanwhile is met by the next order. */
+/* The children of the job, then theirs: a process that forks meanwhile is caught by the next order. */
 static void find_job(pid_t shell, uint64_t since, struct victims *v) {
         struct victims *children = calloc(1, sizeof(*children));
         pid_t last, group;
@@ -110,7 +110,7 @@ void shell_interrupt(pid_t shell, enum interrupt how, uint64_t since) {
 
         if (v) /* before the interrupt wakes the shell */
                 find_job(shell, since, v);
-        /* The shell first: it notes the interrupt and acts on it when its job is gone. */
+        /* The shell first: it notes the interrupt and acts on it when its job has ended. */
         kill(shell, how >= INTERRUPT_END ? SIGKILL : SIGINT);
         for (size_t i = 0; v && i < v->n; i++)
                 kill(v->pids[i], signals[how]);

@@ -1,11 +1,11 @@
-/* What stands in for a directory in which other file systems are mounted, as the lower of its overlay.
+/* A stand-in for a directory in which other file systems are mounted, as the lower of its overlay.
  *
- * The directory itself cannot be one: in a user namespace its mounts are locked to it, and an overlay takes no lower
- * without them. What can be had is what the caller can read. So the directory's own files are copied into a tmpfs,
- * links, FIFOs and sockets are made again, and its directories are empty places that later steps of the plan are
- * attached at. What cannot be read is attached as it is, read-only; so it is as closed as on the host.
+ * The directory itself cannot be the lower: in a user namespace its mounts are locked to it, and an overlay does not
+ * accept a lower without them. The caller can use only what it can read. So the directory's own files are copied into a
+ * tmpfs, links, FIFOs and sockets are recreated, and its directories are empty mount points for later steps of the
+ * plan. What cannot be read is attached as it is, read-only; so it is as closed as on the host.
  *
- * The cost is that of the files right in such directories, and has a bound. The host's directory is read through its
+ * The cost is that of the files directly in such directories, and is bounded. The host's directory is read through its
  * mounts, never beneath them: what a mount hides stays hidden. */
 #include <dirent.h>
 #include <errno.h>

@@ -66,9 +66,9 @@ static int limit_files(void) {
         return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
 }
 
-/* What the kernel itself keeps of the limits, beside or without a control group. The number of processes counts within
- * the box's user namespace, init included, and one more is let through for init to see that the limit was passed. The
- * share of a processor that nobody keeps is at least made a humble one. */
+/* The limits that the kernel itself enforces, beside or without a control group. The number of processes counts within
+ * the box's user namespace, including init, and one more is allowed so that init sees the limit exceeded. A processor
+ * share that cannot be enforced is at least approximated by a lower priority. */
 static int set_rlimits(const struct plan *plan) {
         /* No core files in the workspace; and 1 is the value at which no host program is fed with one either. */
         struct rlimit core;
@@ -112,8 +112,8 @@ static int notify_of_listen(const struct init_input *in) {
         return r < 0 ? -1 : 0;
 }
 
-/* Files without a name can be executed, and belong to no file system that Landlock knows. ENOSYS, as of an old kernel,
- * which programs cope with; vm.memfd_noexec would still let the loader map one. */
+/* Files without a name can be executed, and belong to no file system that Landlock covers. ENOSYS, as from an old
+ * kernel, which programs handle; vm.memfd_noexec would still let the loader map one. */
 static int forbid_nameless_files(void) {
         struct sock_filter code[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -188,7 +188,7 @@ static int execute(struct target *t) {
                         t->script[1] = path;
                         execve("/bin/sh", t->script, env);
                 }
-                /* A directory that cannot be entered says nothing about the command. */
+                /* A directory that cannot be entered reveals nothing about the command. */
                 failed = errno;
                 if (failed != ENOENT && failed != ENOTDIR && !(failed == EACCES && access(path, F_OK) < 0))
                         best = failed;
@@ -286,7 +286,7 @@ static int open_pipe(const struct init_input *in, int ends[2]) {
                 return 0;
         moved = fcntl(ends[1], F_DUPFD_CLOEXEC, in->answers_as + 1);
         if (moved < 0)
-                return 0; /* nor will there be room for the answers, which is reported */
+                return 0; /* the answers will not fit either, which is reported */
         close(ends[1]);
         ends[1] = moved;
         return 0;
@@ -311,7 +311,7 @@ static int await_exec(pid_t pid, int pipe) {
         return -ETIMEDOUT;
 }
 
-/* It was sent before the exec, or there is none. */
+/* It was sent before the exec, or does not exist. */
 static int take_listener(int socket) {
         int listener = -1;
         char byte;

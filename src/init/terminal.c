@@ -1,5 +1,5 @@
 /* The box's own pseudo terminal. init leads the session that it controls; the target's group is put into its foreground
- * at once, or when the warden says so. */
+ * at once, or when the warden orders it. */
 #include "init.h"
 
 #include <errno.h>

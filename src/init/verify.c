@@ -1,9 +1,9 @@
-/* Looking from inside at walls that another program built; see handover.h.
+/* Checks from inside the isolation that another program built; see handover.h.
  *
- * The program may be of another version than hutch was tried with, ignore an option silently (systemd's user manager
- * does), or be one that only looks like it. So nothing that it was told counts; what the kernel shows here does:
- * namespaces other than the warden's, the mounts' flags, the files that the plan names and no others in directories
- * that the plan has as empty ones, no network interface but `lo`. */
+ * The program may be another version than hutch was tested with, ignore an option silently (systemd's user manager
+ * does), or be an imitation. So the options passed to it do not count; what the kernel shows here does: namespaces
+ * other than the warden's, the mounts' flags, only the files that the plan names in directories that are otherwise
+ * empty in the plan, no network interface but `lo`. */
 #include "handover.h"
 
 #include <dirent.h>
@@ -39,7 +39,7 @@ static int fault(struct hutch_error *err, const struct plan *plan, const char *w
                          "the walls that '%s' was to build do not stand: %s %s", plan->backend, path, what);
 }
 
-/* Where the plan has the host's paths, the program still has mounts and users of its own to keep them by. */
+/* Where the plan uses the host's paths, the program still has separate mounts and users to enforce them. */
 static bool is_of_unit(size_t i) {
         return streq(handover_namespaces[i], "mnt") || streq(handover_namespaces[i], "user");
 }
@@ -83,7 +83,7 @@ static bool is_covered(const struct plan *plan, size_t i) {
         return false;
 }
 
-/* Only what the plan puts there is there. */
+/* Only what the plan puts there exists there. */
 static int check_entries(const struct plan *plan, const char *path, struct hutch_error *err) {
         DIR *dir = opendir(path);
         struct dirent *entry;

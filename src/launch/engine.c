@@ -147,9 +147,9 @@ int engine_listener(const struct engine *e) {
         return e ? e->listener : -1;
 }
 
-/* The token lies in a directory that only the caller's processes and the box can enter. A box that runs under the
- * caller's id (not one of another user, not root's in a container) is one of those before its init is in it, and init
- * is the first. */
+/* The token is in a directory that only the caller's processes and the box can enter. A box that runs under the
+ * caller's id (not as another user, not as root in a container) is one of those before its init is in it, and init is
+ * the first. */
 int engine_accept(struct engine *e) {
         struct init_hello hello;
         struct ucred who;

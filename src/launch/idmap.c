@@ -123,7 +123,7 @@ static int prepare(struct preparation *p, const struct step *s, int *ret, struct
                 if (r < 0)
                         return r;
         }
-        /* The lower of an overlay is one file system; what is mounted inside of it has steps of its own. */
+        /* The lower of an overlay is one file system; what is mounted inside of it has separate steps. */
         fd = tree_clone(source, s->kind != STEP_COW, attributes_of(s), namespace);
         if (fd < 0 && s->flags & STEP_SUBMOUNT)
                 fd = tree_clone(source, false, attributes_of(s) | MOUNT_ATTR_RDONLY, -1);

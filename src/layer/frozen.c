@@ -13,7 +13,7 @@
 #include "../tree/tree.h"
 #include "meta.h"
 
-#define SWEEP_AFTER_S 10 /* somebody may be about to name what nobody names */
+#define SWEEP_AFTER_S 10 /* a process may be about to name a layer that nothing names yet */
 
 static int make_folder(int dir, const char *name) {
         return mkdirat(dir, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
@@ -41,7 +41,7 @@ static int add_ref(int state, const char *id, const char *owner) {
         return fd < 0 ? -errno : 0;
 }
 
-/* The layer is nobody's once its refs are gone. */
+/* The layer is unused once its refs are gone. */
 static void remove_if_free(int state, const char *id) {
         _cleanup_(closep) int layers = open_folder(state, "layers"), layer = layers < 0 ? -1 : open_folder(layers, id);
 

@@ -3,11 +3,11 @@
  *   layers/<id>/<n>/upper    over the n-th copy-on-write directory of its maker
  *   layers/<id>/<n>/base     what the host's files were then (src/review)
  *   layers/<id>/refs/<owner> an empty file for each box or snapshot whose meta lists the layer
- *   trash/                   what nobody needs any more, until somebody has the time to remove it
+ *   trash/                   what is no longer needed, until a process has time to remove it
  *
- * A reference is made before the owner's meta names the layer, and taken away after it does no more: a layer that is
- * named is there. Whoever takes the last one away removes the directory `refs`, which only one can, and with it the
- * layer. References whose owner does not name the layer were left by somebody who was killed, and are swept. */
+ * A reference is made before the owner's meta names the layer, and removed after it no longer does: a layer that is
+ * named exists. The process that removes the last one removes the directory `refs`, which only one can, and with it
+ * the layer. References whose owner does not name the layer were left by a killed process, and are swept. */
 #pragma once
 
 #include "../base/error.h"

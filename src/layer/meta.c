@@ -71,7 +71,7 @@ int layer_identify(const char *path, char **ret) {
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* The numbers of devices without hardware of their own (btrfs, network) may be others after the next boot. */
+/* Device numbers without real hardware (btrfs, network) may change at the next boot. */
 bool layer_is_same(const struct layer_meta *m, size_t n, int fd) {
         const char *ident = n < strv_length(m->idents) ? m->idents[n] : "";
         unsigned long long dev, ino;

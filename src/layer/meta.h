@@ -13,7 +13,7 @@ struct layer_meta {
         char **lowers;    /* host directories, one a layer */
         char **dests;     /* where the box had them */
         char **idents;    /* which directories the lowers were: "DEVICE:INODE", or "" where that is not known */
-        char **system;    /* those of dests that are the system's: nobody reviews them, they go with the box */
+        char **system;    /* those of dests that are the system's: not reviewed, removed with the box */
         char **chain;     /* frozen layers below the box's own, the lowest first */
         bool linked;      /* the box's own layers share files with frozen ones: no box may write there */
         char *away;       /* of a change that is under way: where the layers go that it replaces; or NULL */

@@ -3,13 +3,13 @@
  *   <id>/<n>/copy/<name>   what the box works in: the n-th directory, copied before the start
  *   <id>/<n>/copied        what the copy was like (src/tree/mirror.h); a copy without it is not whole
  *
- * The upper beside them is made of the differences, whenever somebody wants to see it and at the box's end. */
+ * The upper beside them is made of the differences, when it is to be shown and at the box's end. */
 #pragma once
 
 #include "../tree/mirror.h"
 #include "store.h"
 
-/* Makes the n-th copy anew, with what earlier runs changed. *ret is its path, without links. */
+/* Makes the n-th copy again, with what earlier runs changed. *ret is its path, without links. */
 int layer_make_copy(struct layer_box *box, size_t n, uint64_t limit, char **ret, struct mirror *ret_cost,
                     struct hutch_error *err);
 

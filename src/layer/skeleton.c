@@ -1,10 +1,10 @@
 /* See skeleton.h.
  *
- * A directory that the caller cannot look into is made opaque: the box gets an empty one of its own in its place, and
- * the kernel is never asked for what is in the host's. The same is true for the few files of the package database that
- * only root may read (locks, passwords of debconf): they are there, and empty.
+ * A directory that the caller cannot read is made opaque: the box gets a separate empty one in its place, and the
+ * kernel never looks into the host's. The same is true for the few files of the package database that only root may
+ * read (locks, passwords of debconf): they exist, and are empty.
  *
- * When packages came or went, an older skeleton that no box holds is followed up instead of making another one. */
+ * When packages came or went, an older skeleton that no box holds is updated instead of making another one. */
 #include "skeleton.h"
 
 #include <dirent.h>
@@ -84,7 +84,7 @@ static const struct {
         {"etc", "gshadow-", "", 0600},
         {"etc", "subuid-", "", 0600},
         {"etc", "subgid-", "", 0600},
-        {"etc", "subuid", "", 0644}, /* which are written in place; nobody in a box has further ids */
+        {"etc", "subuid", "", 0644}, /* which are written in place; a user in a box has no further ids */
         {"etc", "subgid", "", 0644},
         {"usr/sbin", "policy-rc.d", "#!/bin/sh\n# Nothing starts services in a box.\nexit 101\n", 0755},
 };
@@ -183,9 +183,9 @@ static int follow_folder(const struct maker *m, int from, int to, const char *na
         return here < 0 ? 0 : follow_folders(m, here, there, depth + 1);
 }
 
-/* Makes the directories below `to` those below `from`. A directory of the skeleton bears, as its mtime, the ctime that
- * the host's had: one that has it still holds the same names, and the host's is not read. What disappears meanwhile is
- * passed over. */
+/* Makes the directories below `to` those below `from`. A directory of the skeleton has, as its mtime, the ctime that
+ * the host's had: while these are equal it has the same names, and the host's is not read. What disappears meanwhile is
+ * skipped. */
 static int follow_folders(const struct maker *m, int from, int to, unsigned depth) {
         struct stat host, own;
         struct dirent *entry;
@@ -297,7 +297,7 @@ static int make(const struct maker *m, char *const *tops) {
         return r < 0 ? r : make_own(m);
 }
 
-/* Removes every skeleton but `keep` that nobody holds, and what a maker or remover that was killed left, but `making`.
+/* Removes every skeleton but `keep` that no process holds, and what a killed maker or remover left, except `making`.
  * The caller has the lock of all makers, so no other is at work. */
 static void sweep(int directory, const char *keep, const char *making) {
         DIR *dir = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -326,7 +326,7 @@ static void sweep(int directory, const char *keep, const char *making) {
                 closedir(dir);
 }
 
-/* Files of an older skeleton, which are made anew; directories go with the host's. */
+/* Files of an older skeleton, which are created again; directories are removed with the host's. */
 static int drop_files(const struct maker *m, const char *path) {
         _cleanup_(closep) int dir = openat(m->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         _cleanup_(names_list_done) struct names_list list = {0};
@@ -352,8 +352,8 @@ static int drop_all_files(const struct maker *m) {
         return r;
 }
 
-/* An older skeleton that nobody holds becomes the new one, which is then followed up: most of the host's directories
- * are as they were. The caller has the lock of all makers. */
+/* An older skeleton that no process holds becomes the new one, and is then updated: most of the host's directories are
+ * unchanged. The caller has the lock of all makers. */
 static bool take_older(int directory, const char *key, const char *temporary) {
         DIR *dir = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         bool taken = false;
@@ -399,7 +399,7 @@ static int make_new(int directory, const char *key, char *const *tops, bool othe
 
         if (all < 0 || flock(all, LOCK_EX) < 0)
                 return -errno;
-        if (faccessat(directory, key, F_OK, 0) == 0) /* somebody else was faster */
+        if (faccessat(directory, key, F_OK, 0) == 0) /* another process was faster */
                 return 0;
         snprintf(temporary, sizeof(temporary), ".new-%s", key);
         (void) tree_remove(directory, temporary);

@@ -312,7 +312,7 @@ int snapshot_finish(struct layer_snapshot *s, struct hutch_error *err) {
         return 0;
 }
 
-/* What is copied counts as the snapshot's from the first moment on, however long it takes: nobody sweeps it. */
+/* The copy belongs to the snapshot from the first moment on, however long it takes: no process sweeps it. */
 int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
                   struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();

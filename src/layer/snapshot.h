@@ -1,11 +1,11 @@
-/* Snapshots: a chain of frozen layers that has a name of its own, and outlives the box.
+/* Snapshots: a named chain of frozen layers that outlives the box.
  *
  *   snapshots/<id>/meta      name, workspace, directories, chain, time (JSON)
  *   snapshots/<id>/shell     of a session: what its shell remembered, as shell text
  *
  * Making one freezes the box's layers, going back to one gives a box its chain and fresh layers, a fork gives the chain
- * to another box: none of them looks at what is in a layer. The directory is locked (flock), shared by who uses the
- * snapshot, alone by who removes it. */
+ * to another box: none of them reads the content of a layer. The directory is locked (flock), shared to use the
+ * snapshot, exclusive to remove it. */
 #pragma once
 
 #include "../tree/merge.h"
@@ -19,14 +19,14 @@ struct layer_snapshot {
 /* `name` may be NULL; two snapshots of one workspace do not share one. */
 int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot **ret, struct hutch_error *err);
 
-/* One that is swept when the last process is gone that has it open, unless it was finished before. Another process
- * adopts it by the descriptor of its directory, which is taken over. */
+/* A snapshot that is removed when the last process that has it open exits, unless it was finished before. Another
+ * process adopts it by the descriptor of its directory, of which it takes ownership. */
 int snapshot_prepare(const struct layer_box *box, struct layer_snapshot **ret, struct hutch_error *err);
 int snapshot_adopt(int fd, const char *id, struct layer_snapshot **ret, struct hutch_error *err);
 int snapshot_finish(struct layer_snapshot *snapshot, struct hutch_error *err);
 
-/* The same of a box that goes on with the layers that it has, and that somebody else may hold: they are copied. They
- * must rest meanwhile. Adds to *cost. */
+/* The same for a box that keeps its layers, which another process may hold: they are copied. They must not change
+ * meanwhile. Adds to *cost. */
 int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
                   struct hutch_error *err);
 
@@ -44,7 +44,7 @@ int snapshot_put_shell(struct layer_snapshot *snapshot, const char *state, size_
 int snapshot_get_shell(const struct layer_snapshot *snapshot, char **ret, size_t *ret_len, struct hutch_error *err);
 
 int snapshot_remove(struct layer_snapshot *snapshot, struct hutch_error *err);
-/* The same, but what it alone had is left to whoever empties the trash. */
+/* The same, but the layers that only it used are left to the next process that empties the trash. */
 int snapshot_drop(struct layer_snapshot *snapshot);
 
 /* Whether the snapshot is of the box's directories. */

@@ -96,7 +96,7 @@ int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *nam
 
 /* ---- changes of the stack ---- */
 
-/* The trash may be emptied by somebody else between two of our steps. */
+/* Another process may empty the trash between two of our steps. */
 static int move_away(struct layer_box *box, const char *away, size_t n) {
         _cleanup_(freep) char *target = NULL;
         int tries = 0;

@@ -1,15 +1,15 @@
-/* The stack of a box's layers: its own on top, frozen ones below.
+/* The stack of a box's layers: its private one on top, frozen ones below.
  *
- * A change of the stack is made ready beside what is there (`<n>.next` for each layer that is replaced), then written
- * down as a whole (`meta.next`), then done by renames: the old layers go where `away` says, the new ones take their
- * place, and `meta.next` becomes `meta`. Killed before it was written down, it never was, and what was made ready is
- * removed; killed later, whoever opens the box next finishes it. Neither loses anything, and none of the steps knows
- * how much there is in a layer. */
+ * A change of the stack is prepared beside the present one (`<n>.next` for each layer that is replaced), then recorded
+ * as a whole (`meta.next`), then done by renames: the old layers move to `away`, the new ones take their place, and
+ * `meta.next` becomes `meta`. If it is killed before it was recorded, it never happened, and what was prepared is
+ * removed; if killed later, the next process that opens the box finishes it. Nothing is lost in either case, and no
+ * step depends on the size of a layer. */
 #pragma once
 
 #include "store.h"
 
-/* Finishes or forgets a change that somebody was killed in. The lock is held. */
+/* Finishes or drops a change that was interrupted by a kill. The lock is held. */
 int stack_recover(struct layer_box *box);
 
 /* A fresh layer `name` in the box's directory. Its top looks like that of `model` (a layer's directory; -1: like the
@@ -32,10 +32,10 @@ void stack_unmounted(struct layer_box *box);
 int stack_compact(struct layer_box *box, struct hutch_error *err);
 #define STACK_MOST 100 /* layers, after which that is due */
 
-/* Gives the box another chain and fresh layers of its own. */
+/* Gives the box another chain and fresh private layers. */
 int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error *err);
 
-/* Makes one layer of the box's own of all: for a review, which knows no more than one. */
+/* Merges all layers into one private layer of the box: for a review, which handles only one. */
 int stack_squash(struct layer_box *box, struct hutch_error *err);
 
 /* Copies the box's own layers, which are left as they are, into the frozen layer of that id. */

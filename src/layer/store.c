@@ -160,9 +160,8 @@ static int fill(struct layer_box *box) {
         return r;
 }
 
-/* ext4 gives directories beside each other inodes beside each other, and who makes one passes over all those there that
- * were freed within the last minutes. With this flag each box has another neighbourhood. Other file systems do without.
- */
+/* ext4 gives directories beside each other inodes beside each other, and creating one skips all those there that were
+ * freed within the last minutes. With this flag each box gets another block group. Other file systems do without. */
 static void spread_boxes(const char *root) {
         _cleanup_(closep) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         int flags;
@@ -319,7 +318,7 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
         if (r >= 0)
                 r = layer_meta_read(box->fd, "meta", &box->meta);
         if (r >= 0) {
-                r = layer_settle_copies(box, err); /* whoever held it before was killed */
+                r = layer_settle_copies(box, err); /* its previous holder was killed */
                 if (r < 0)
                         return r;
         }

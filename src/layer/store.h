@@ -1,12 +1,12 @@
 /* Where the layers of boxes live: $XDG_STATE_HOME/hutch/boxes/<id>, readable by their owner alone.
  *
  *   <id>/meta        what the box is: workspace, command, time, one lower directory a layer, frozen layers (JSON)
- *   <id>/lock        held by whoever runs or reviews the box
+ *   <id>/lock        held by the process that runs or reviews the box
  *   <id>/<n>/upper   what the box wrote over the n-th copy-on-write directory
  *   <id>/<n>/work    overlayfs' own
  *   <id>/<n>/base    what the host's files were when the run ended (src/review)
  *
- * A box without changes leaves nothing: its directory is removed with its end. Frozen layers are described in frozen.h,
+ * A box without changes leaves nothing: its directory is removed when it ends. Frozen layers are described in frozen.h,
  * what is done with them in stack.h, snapshots in snapshot.h. */
 #pragma once
 
@@ -30,26 +30,26 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
 
 /* Makes the layers ready for another mount: what overlayfs left of the last one is not taken twice. */
 int layer_renew(struct layer_box *box, struct hutch_error *err);
-/* The same for the n layers of a box that somebody else of this user holds for us. */
+/* The same for the n layers of a box that another process of this user holds on our behalf. */
 int layer_renew_held(const char *path, size_t n);
 
-/* One more copy-on-write directory. */
-/* Whether the file system that the box lies on can hold layers at all, as far as that can be seen without mounting: 0,
- * or -errno that says why not. */
+/* Whether the file system of the box can hold layers at all, as far as can be determined without mounting: 0, or -errno
+ * with the reason. */
 int layer_can_hold(const struct layer_box *box);
 
+/* One more copy-on-write directory. */
 int layer_add(struct layer_box *box, const char *lower, const char *dest, struct hutch_error *err);
 
-/* Opens a box by id and locks it; -EBUSY if somebody runs or reviews it. */
+/* Opens a box by id and locks it; -EBUSY if another process runs or reviews it. */
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err);
 
 /* Opens a box whose lock another process holds for this one; as layer_open() does, it finishes what was interrupted. */
 int layer_open_held(const char *path, struct layer_box **ret, struct hutch_error *err);
 
-/* What the box is may have been changed by the process that it was lent to. */
+/* Reads the box's description again: the process that it was handed to may have changed it. */
 int layer_reread(struct layer_box *box, struct hutch_error *err);
 
-/* Opens a box that somebody else holds, to look at it; it may change meanwhile, or go. */
+/* Opens a box that another process holds, to look at it; it may change meanwhile, or be removed. */
 int layer_look(const char *root, const char *id, struct layer_box **ret);
 
 /* The ids of all boxes, newest first. */

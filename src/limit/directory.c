@@ -1,8 +1,8 @@
 /* Directories of a control group file system: their names, their removal, and the sweeping of those whose maker was
  * killed.
  *
- * A name tells its maker's pid and start time. Removing a group is harmless while anybody is in it (the kernel
- * refuses), but a group that was just made is empty too: so one whose maker lives is never touched. */
+ * A name contains its maker's pid and start time. Removing a group is harmless while any process is in it (the kernel
+ * refuses), but a new group is empty too: so one whose maker is alive is never touched. */
 #include "group.h"
 
 #include <dirent.h>

@@ -11,7 +11,7 @@ enum { MEMORY, CPU, PIDS, N_FOLDERS };
 struct group {
         enum cgroup_kind kind;
         struct group_folder directories[N_FOLDERS]; /* v2: the first alone */
-        struct group_folder accounting;             /* v1: cpuacct, where it is a hierarchy of its own */
+        struct group_folder accounting;             /* v1: cpuacct, if it is a separate hierarchy */
 };
 
 #define PERIOD_US 100000

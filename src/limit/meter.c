@@ -1,12 +1,12 @@
 /* See meter.h.
  *
- * The layers share a file system with the host, and only root can set a quota there. So they are counted, from the
- * outside, again and again. A process of its own does it: a box can make a tree that takes seconds to walk, and the
- * warden has streams, deadlines and other boxes to look after. It has a user namespace of its own, where it may look
- * into directories that the box has closed to their owner (and overlayfs closes its own). It holds nothing but the
- * directory and a socket, writes nothing, and follows no link.
+ * The layers share a file system with the host, and only root can set a quota there. So they are counted repeatedly,
+ * from the outside. A separate process does it: a box can make a tree that takes seconds to walk, and the warden has
+ * streams, deadlines and other boxes to look after. It has a separate user namespace, where it may read directories
+ * that the box has closed to their owner (and overlayfs closes its own). It has nothing open but the directory and a
+ * socket, writes nothing, and follows no link.
  *
- * What this cannot see is a file that is open and has no name any more: the wall is a tmpfs, this is a watch. */
+ * It cannot see a file that is open but has no name any more: only a tmpfs is a hard limit, this is a watch. */
 #include "meter.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 #include "../host/children.h"
 
 #define LEAST_PAUSE_MS 100
-#define PAUSE_FACTOR 4   /* of its own time: at most a fifth of a processor, however large the tree */
+#define PAUSE_FACTOR 4   /* of its time: at most a fifth of a processor, however large the tree */
 #define INODE_BYTES 512  /* what a file costs that holds nothing */
 #define MOST_DEPTH 16384 /* bounded by the number of descriptors long before that */
 
@@ -55,8 +55,8 @@ static bool is_gone(int errnum) {
         return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == ESTALE;
 }
 
-/* The box changes the tree meanwhile. What is gone by now is not counted; what cannot be followed is an error, since a
- * place that is not counted would be one to hide in. */
+/* The box changes the tree meanwhile. What is already gone is not counted; what cannot be followed is an error, because
+ * a place that is not counted could be used to hide data. */
 static int count(int directory, DIR **stack, uint64_t *ret) {
         uint64_t bytes = 0;
         size_t depth = 0;

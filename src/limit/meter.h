@@ -1,4 +1,4 @@
-/* The watch over layers that are on disk: how much they hold, told a few times a second. */
+/* The watch over layers on disk: their size, reported a few times a second. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ struct meter;
  * into every directory as it is. */
 int meter_new(const char *directory, bool privileged, struct meter **ret, struct hutch_error *err);
 
-/* Becomes readable when there is something to meter_read(): 0 and the newest count, -EAGAIN, or why there is none. */
+/* Becomes readable when meter_read() has something: 0 and the newest count, -EAGAIN, or the error. */
 int meter_fd(const struct meter *meter);
 int meter_read(struct meter *meter, uint64_t *ret_bytes);
 

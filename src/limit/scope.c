@@ -1,9 +1,9 @@
 /* A delegated group of version 2.
  *
- * Controllers can be handed down only by a group without processes of its own. So the warden first gets a group that is
- * its alone: by asking the user's systemd (root: the system's) for a scope around this process, or by finding itself in
- * one. There it moves into a leaf and hands the controllers to the leaves beside. The manager is asked through busctl,
- * which is wherever a manager is: a static program cannot load a bus library. */
+ * Only a group without processes of its own can delegate controllers. So the warden first gets an exclusive group: it
+ * requests a scope around this process from the user's systemd (root: the system's), or is in one already. There it
+ * moves into a leaf and delegates the controllers to the leaves beside it. The manager is called through busctl, which
+ * exists wherever a manager does: a static program cannot load a bus library. */
 #include "group.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ int scope_enter(const struct cgroup_facts *facts, char *ret, size_t room, struct
         if (r < 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
                                  "limits: cannot find this process' control group");
-        /* Been here before: this process sits in the leaf. */
+        /* Already done: this process is in the leaf. */
         if (streq(path_basename(ret), "hutch-warden")) {
                 *strrchr(ret, '/') = 0;
                 return 0;

@@ -7,7 +7,7 @@ struct relay_config {
         bool outbound;     /* an allowlist */
         char *log;         /* the file that every decision is written to, NULL: none */
         char **rules;      /* text, as net_rule_parse() reads it */
-        char **origins;    /* who gave each of them */
+        char **origins;    /* the origin of each of them */
         char **host_ports; /* of the host's loopback that the box may reach; "*": all */
         char **publish;    /* "HOSTPORT:PORT" */
         bool publish_auto; /* every port that the box listens on, under its own number */

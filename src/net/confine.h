@@ -9,6 +9,6 @@
 enum confine_capabilities { CONFINE_NONE, CONFINE_NET };
 int confine_keep(enum confine_capabilities which, struct hutch_error *err);
 
-/* No new privileges, no core file, no files by Landlock where the kernel has it, and a filter that allows `calls`,
- * sockets of the internet, and what a process needs to allocate memory. Every other call ends the process. */
+/* No new privileges, no core file, no files (by Landlock, if the kernel has it), and a filter that allows `calls`,
+ * internet sockets, and what a process needs to allocate memory. Every other call ends the process. */
 int confine(const int *calls, size_t n, struct hutch_error *err);

@@ -62,7 +62,7 @@ static void on_data(struct relay *relay, struct source *source, uint32_t events 
                         break;
                 if (n < 0 || (send(d->ends[1 - from].source.fd, data, (size_t) n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
                               errno != EAGAIN && errno != EMSGSIZE && errno != ENOBUFS)) {
-                        close_datagram(relay, d); /* the other side's error; the next datagram begins anew */
+                        close_datagram(relay, d); /* the other side's error; the next datagram starts over */
                         return;
                 }
                 d->bytes[from] += (uint64_t) n;

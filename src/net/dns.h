@@ -1,6 +1,6 @@
-/* DNS messages (RFC 1035), as much of them as a resolver needs that answers with addresses: it reads the question of a
- * box, asks a server of the host, reads the addresses out of that answer, and writes an answer of its own. Nothing of a
- * message is passed on as it came. Pure. */
+/* DNS messages (RFC 1035), as far as a resolver that answers with addresses needs them: it reads the question of a box,
+ * queries a server of the host, reads the addresses from that answer, and writes a new answer. Nothing of a message is
+ * passed on unchanged. Pure. */
 #pragma once
 
 #include "address.h"
@@ -14,7 +14,7 @@ enum { DNS_OK = 0, DNS_FORMAT = 1, DNS_FAILED = 2, DNS_NO_NAME = 3, DNS_REFUSED 
 
 struct dns_question {
         uint16_t id, flags, type;
-        bool valid;                     /* `name` is a host name; otherwise nobody may be asked for it */
+        bool valid;                     /* `name` is a host name; otherwise it must not be queried */
         char name[NAME_MAX_LENGTH + 1]; /* normalised */
         uint8_t raw[260];               /* name, type and class as they came, to be repeated in the answer */
         size_t raw_len;

@@ -23,7 +23,7 @@ struct end {
 };
 
 struct flow {
-        struct end ends[2]; /* who asked, who is asked */
+        struct end ends[2]; /* the client, the server */
         struct half halves[2];
         struct address address, other; /* other: tried when the first refuses; family 0: none */
         uint16_t port;
@@ -65,7 +65,7 @@ static void give_pipe(struct relay *relay, struct half *h) {
 
 /* ---- the end ---- */
 
-/* With a reset unless both sides said all that they had to say. */
+/* With a reset unless both sides had sent everything. */
 static void close_flow(struct relay *relay, struct flow *f) {
         const struct linger now = {.l_onoff = 1};
         bool clean = f->halves[0].shut && f->halves[1].shut;

@@ -1,5 +1,5 @@
 /* What the relay allows: by rules for addresses, and by the addresses that an allowed name led to. The decision about a
- * connection is made from its socket's own address, which the kernel knows to be the destination. */
+ * connection is made from its socket's own address, which the kernel guarantees to be the destination. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/netfilter/nfnetlink.h>

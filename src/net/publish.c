@@ -9,7 +9,7 @@ struct published {
         struct source source; /* .fd -1: free */
         struct published *next;
         uint16_t host_port, port;
-        bool fixed; /* asked for by number: stays until the box ends */
+        bool fixed; /* requested by number: stays until the box ends */
 };
 
 static void on_accept(struct relay *relay, struct source *source, uint32_t events _unused_) {
@@ -89,7 +89,7 @@ static bool is_open(const struct relay *relay, uint16_t host_port, uint16_t port
         return false;
 }
 
-/* On 127.0.0.1, and on ::1 where the host has it and the port is free there. */
+/* On 127.0.0.1, and on ::1 if the host has it and the port is free there. */
 int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, bool fixed, uint16_t *ret_port) {
         static const struct address loopback4 = {AF_INET, {127, 0, 0, 1}}, loopback6 = {AF_INET6, {[15] = 1}};
         _cleanup_(closep) int fd4 = -1, fd6 = -1;

@@ -62,7 +62,7 @@ static void on_control(struct relay *relay, struct source *source, uint32_t even
 
         if (n == -EAGAIN || n == -EINTR)
                 return;
-        if (n != sizeof(order)) { /* the box is gone, or the warden: what was refused last is still reported */
+        if (n != sizeof(order)) { /* the box is gone, or the warden: the last refusals are still reported */
                 if (relay->listeners[GATE_LOG].fd >= 0)
                         relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
                 _exit(0);

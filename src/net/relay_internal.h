@@ -66,7 +66,7 @@ struct relay {
         uint64_t refusals[MAX_REFUSALS];
         size_t n_refusals;
         struct resolver resolver;
-        size_t n_flows, max_flows, n_published; /* of them published, each with a listener of its own */
+        size_t n_flows, max_flows, n_published; /* of them published, each with a separate listener */
         struct published *published;
         bool paused; /* listeners are not watched: there are too many flows */
         struct flow *ready, *dead;

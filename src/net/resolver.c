@@ -28,7 +28,7 @@ struct dns_stream {
         struct source source;
         struct dns_stream *next;
         uint64_t until_ms;
-        uint64_t id; /* lookups name their stream by this, it may be gone when they end */
+        uint64_t id; /* lookups identify their stream by this, as it may be gone when they end */
         size_t used;
         uint8_t data[2 + 1500];
         bool dead;
@@ -293,7 +293,7 @@ static void start_lookup(struct relay *relay, const struct lookup *from) {
         }
 }
 
-/* ---- being asked ---- */
+/* ---- questions from the box ---- */
 
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port) {

@@ -68,7 +68,7 @@ int port_parse(const char *text, uint16_t *ret) {
         return 0;
 }
 
-/* Splits HOST and PORT. An IPv6 address with a port stands in brackets. */
+/* Splits HOST and PORT. An IPv6 address with a port is written in brackets. */
 static int split(const char *text, char host[static 300], const char **ret_port) {
         const char *colon = strchr(text, ':'), *start = text, *end;
 

@@ -39,7 +39,8 @@ static int check_parts(const struct plan_input *in, const struct path_fact *fact
                 what, fact->real, fact->n_mounts);
 }
 
-/* Sockets of tmux, X11, agents and services are in these: who can write there can have commands run on the host. */
+/* Sockets of tmux, X11, agents and services are in these: a process that can write there can run commands on the host.
+ */
 static int check_shared(const char *real, const char *what, struct hutch_error *err) {
         static const char *const shared[] = {"/tmp", "/var/tmp", "/run", "/var/run"};
 
@@ -121,7 +122,7 @@ static int check_stays_inside(const struct plan_input *in, const struct path_rul
                 rule->origin, rule->path, fact->real);
 }
 
-/* Whether the host's path lies in a directory that the box may write to: the workspace, or the path of an earlier rule.
+/* Whether the host's path is in a directory that the box may write to: the workspace, or the path of an earlier rule.
  * Copy-on-write ones count where the box's own view matters (`layers`). */
 static bool lies_in_writable(const struct plan_input *in, const struct path_rule *rule, const char *path, bool layers) {
         const struct path_fact *ws = &in->survey->workspace;
@@ -142,7 +143,7 @@ static bool lies_in_writable(const struct plan_input *in, const struct path_rule
  *
  * - Hidden under one name, a file is still there under its others.
  * - A link to a read-only file can be replaced where its directory is writable: only what it leads to is mounted.
- * - In a namespace of its own a nested box renames the directory that a rule is mounted on, and finds what lies below.
+ * - In a separate namespace a nested box can rename the directory that a rule is mounted on, and reach what is below.
  */
 static const char *find_gap(const struct plan_input *in, const struct path_rule *rule, const struct path_fact *fact) {
         if (!fact->real)

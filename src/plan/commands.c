@@ -38,7 +38,7 @@ static void forbid_execution(struct plan *plan) {
         }
 }
 
-/* A program that the box can write is whatever the box wants it to be. */
+/* A program that the box can write can become any program. */
 static int check_writable(const struct plan *plan, struct hutch_error *err) {
         for (char **entry = plan->commands_allow; entry && *entry; entry++) {
                 bool writable = false;

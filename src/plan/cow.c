@@ -1,10 +1,9 @@
 /* Copy-on-write directories as steps: one overlay for each, and one more for each file system that is mounted inside.
  *
- * Root can have a copy of a directory without what is mounted in it, and nobody else can (survey/mounts.c). For
- * everybody else such a directory is split: each directory in it that has no mounts inside is an overlay as it is; the
- * directories on the way to a mount are ones of which only the files are their own (init/standin.c). What this costs is
- * told: directories that are layers by themselves cannot be renamed or removed, and nothing is renamed from one to
- * another. */
+ * Only root can copy a directory without the file systems mounted in it (survey/mounts.c). For other users such a
+ * directory is split: each directory in it that has no mounts inside is an overlay as it is; of the directories on the
+ * way to a mount, only the files belong to the overlay (init/standin.c). The restrictions are reported: directories
+ * that are layers by themselves cannot be renamed or removed, and nothing can be renamed from one to another. */
 #include "plan.h"
 
 #include <errno.h>
@@ -23,7 +22,7 @@ static bool is_split(const struct plan *plan, const struct path_fact *fact) {
         return !plan->map_by_parent && fact->n_mounts > 0;
 }
 
-/* A file that something is mounted on. Whoever can connect to a socket acts outside of the box. */
+/* A file that something is mounted on. A process that can connect to a socket acts outside of the box. */
 static int add_file(struct plan *plan, const struct mount_fact *part, struct step s) {
         int r = 0;
 
@@ -132,7 +131,7 @@ static int add_whole(struct plan *plan, const struct kind *kind, const struct pa
         return r < 0 ? r : add_parts(plan, kind, fact, dest);
 }
 
-/* Not a person's path: started by root, root's files in it stay nobody's. */
+/* Not a user's path: if root started the box, root's files in it stay nobody's. */
 int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton) {
         return add_whole(plan, &(struct kind){.flags = STEP_SYSTEM, .skeleton = skeleton, .origin = "--cow"}, fact,
                          fact->real);

@@ -1,5 +1,5 @@
-/* A plan as bytes and back: between the library and its warden, and to an init that is a program of its own. Both ends
- * are of one build; the version is there to catch two that are not. */
+/* A plan as bytes and back: between the library and its warden, and for an init that is a separate program. Both ends
+ * are of one build; the version detects a mismatch. */
 #include "plan.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7036u /* "hlp6"; named sessions find by it who speaks as they do */
+#define PLAN_MAGIC 0x686c7036u /* "hlp6"; named sessions find processes of the same format by it */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000

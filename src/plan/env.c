@@ -66,7 +66,7 @@ static int pass(struct plan *plan, const struct survey *survey, const char *name
         return r > 0 && value ? set(plan, name, value, origin) : r < 0 ? r : 0;
 }
 
-/* Whether the box shows the host's directory `path` under its own name, as the last step that covers it says. */
+/* Whether the box shows the host's directory `path` under the same name, according to the last step that covers it. */
 static bool shown_as_is(const struct plan *plan, const char *path) {
         bool shown = !plan->traits;
 
@@ -151,9 +151,9 @@ static int make_path(struct plan *plan, const struct survey *survey) {
         return set(plan, "PATH", len ? joined : standard_path, "default");
 }
 
-/* What lets package managers work in a place of the box's own: pip need not spare a system that is not there to be
- * spared, and without --cow / the home takes what would go to /usr. nvm does not bear with the second, and has places
- * of its own. */
+/* What lets package managers work in a private place of the box: pip need not spare a system that is not at risk, and
+ * without --cow / the home gets what would go to /usr. nvm does not work with the second, and has places that it
+ * manages itself. */
 static int add_tool_defaults(struct plan *plan, const struct plan_input *in) {
         _cleanup_(freep) char *local = NULL;
         char share[32];
@@ -287,7 +287,7 @@ static int remove_blocked(struct plan *plan) {
         return 0;
 }
 
-/* A script's box does not get variables that choose which code runs, whoever set them. */
+/* A script's box does not get variables that choose which code runs, regardless of their origin. */
 static bool refuses(const struct plan_input *in, const char *name) {
         return policy_flag(in->policy, KEY_SCRIPT) && variable_runs_code(name);
 }

@@ -106,7 +106,7 @@ static void put_commands(struct buf *b, const struct plan *plan) {
         put_words(b, "commands  never", plan->commands_deny);
 }
 
-/* Who set what; nothing where only defaults apply. */
+/* The origin of each value; nothing where only defaults apply. */
 static int put_settings(struct buf *b, const struct hutch_policy *policy) {
         struct setting *settings = NULL;
         size_t n = 0;

@@ -1,9 +1,9 @@
 /* The files of the box, in the order in which they are put in place: what the system gives, what is the box's own, the
- * workspace, then a person's paths as they were written. A later step covers an earlier one, so "narrow or override as
+ * workspace, then the user's paths as they were written. A later step covers an earlier one, so "narrow or override as
  * written" is the order itself and needs no further rule.
  *
- * One thing does: the workspace stands at two places. A rule for a path inside of it (--ro, --hide, …) has to hold at
- * both, so such a rule is laid wherever an earlier attachment shows that path (box_places()). */
+ * One thing does: the workspace is attached at two places. A rule for a path inside of it (--ro, --hide, …) has to hold
+ * at both, so such a rule is applied wherever an earlier attachment shows that path (box_places()). */
 #include "plan.h"
 
 #include <errno.h>
@@ -41,11 +41,11 @@ static int add_kernel_folders(struct plan *plan) {
 
         r = plan_add_step(
                 plan, (struct step){.kind = STEP_PROC, .flags = STEP_WRITABLE | STEP_NOEXEC, .dest = (char *) "/proc"});
-        /* uid 0 of the box may set the sysctls of its own namespaces; nobody needs to. A covered /proc would forbid a
-         * nested box its own, so there it stays open. */
+        /* uid 0 of the box may set the sysctls of its own namespaces, which no box needs. A covered /proc would prevent
+         * a nested box from mounting its own, so there it stays open. */
         if (r >= 0 && !plan->nested)
                 r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/proc/sys"});
-        /* Keys know no namespaces: these list the names of the caller's. */
+        /* Keys are not namespaced: these list the names of the caller's. */
         for (size_t i = 0; r >= 0 && !plan->nested && i < ARRAY_SIZE(key_files); i++)
                 r = plan_add_step(
                         plan, (struct step){.kind = STEP_HIDE, .flags = STEP_REPLACE, .dest = (char *) key_files[i]});
@@ -72,7 +72,7 @@ static int add_kernel_folders(struct plan *plan) {
         return r;
 }
 
-/* A home that is the root, or lies in what the system gives, gets another place. */
+/* A home that is the root, or is in a system directory, gets another place. */
 static bool home_is_usable(const struct survey *survey, const char *home) {
         if (streq(home, "/") || path_is_beneath(home, "/proc") || path_is_beneath(home, "/dev") ||
             path_is_beneath(home, "/sys"))
@@ -158,7 +158,7 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         return r;
 }
 
-/* Programs of the home, to run them: after the box's own home, before all that a person asked for. */
+/* Programs of the home, for executing: after the box's own home, before all that the user asked for. */
 static int add_toolchains(struct plan *plan, const struct plan_input *in) {
         int r = 0;
 
@@ -217,8 +217,8 @@ static bool is_covered(char *const *places, const char *path) {
         return false;
 }
 
-/* What is hidden may also hold the sources of earlier attachments: they are covered where they stand, unless what they
- * stand in is. */
+/* The hidden path may also contain the sources of earlier attachments: they are covered where they are attached, unless
+ * the directory that they are attached in is covered. */
 static int hidden_sources(const struct plan *plan, const char *hidden, char ***places) {
         int r = 0;
 
@@ -271,7 +271,7 @@ static int host_path_behind(const struct plan *plan, const char *path, char **re
         return 0;
 }
 
-/* Whether the box path lies in something attached from the host, where nothing may be made to mount on. */
+/* Whether the box path is in something attached from the host, where no mount point may be created. */
 static bool lies_in_attachment(const struct plan *plan, const char *path) {
         bool attached = false;
 
@@ -352,7 +352,8 @@ static int hide_again(struct plan *plan, const struct plan_input *in, size_t rul
         return r;
 }
 
-/* Who may connect to one of these acts outside of the box. `place` is where the directory `real` is attached. */
+/* A process that can connect to one of these acts outside of the box. `place` is where the directory `real` is
+ * attached. */
 static int mask_sockets(struct plan *plan, const struct plan_input *in, const char *real, const char *place) {
         int r = 0;
 
@@ -410,7 +411,7 @@ static int add_rule_at(struct plan *plan, const struct path_rule *rule, const st
         }
 }
 
-/* What the host would run later stays as it is, wherever the box sees it. */
+/* What the host would run later stays unchanged, wherever the box sees it. */
 static int add_sealed(struct plan *plan, const struct plan_input *in) {
         for (char **path = in->survey->sealed; path && *path; path++) {
                 _cleanup_(strv_freep) char **places = NULL;
@@ -481,7 +482,7 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
                 return add_matches(plan, in, index) < 0 ? error_oom(err) : 0;
         if (!rule->dest && rule->access != HUTCH_DEVICE)
                 r = box_places(plan, host, &places);
-        /* A path to hide may be written as the box sees it. */
+        /* A path to hide may be written as a path in the box. */
         if (r >= 0 && rule->access == HUTCH_HIDE)
                 r = host_path_behind(plan, rule->path, &behind);
         if (r >= 0 && behind)

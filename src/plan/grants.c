@@ -1,13 +1,13 @@
-/* The files of a box without a root of its own: the host's paths, each granted by a Landlock rule.
+/* The files of a box without a separate root: the host's paths, each granted by a Landlock rule.
  *
- * Rules only add rights, and hold for everything beneath a path. So a path cannot appear elsewhere, nor can anything
- * inside a granted directory be taken away again: what a policy asks for of that kind is refused.
+ * Rules only add rights, and hold for everything beneath a path. So a path cannot appear elsewhere, and nothing inside
+ * a granted directory can be excluded again: a policy that asks for this is refused.
  *
- * A copy-on-write workspace is a private copy, made before the start (src/layer/private.h); what stands for its path
- * until then is a path beneath SCRATCH, too. The host's own directory is not granted.
+ * A copy-on-write workspace is a private copy, made before the start (src/layer/private.h); until then it is
+ * represented by a path beneath SCRATCH, too. The host's own directory is not granted.
  *
  * The home and the temporary directory are directories of a scratch directory that init makes. A plan has no side
- * effects and cannot name it: paths beneath SCRATCH stand for it until then. */
+ * effects and cannot name it: paths beneath SCRATCH are placeholders for it until then. */
 #include "plan.h"
 
 #include <errno.h>

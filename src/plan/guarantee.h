@@ -8,10 +8,10 @@ enum strength { STRENGTH_NONE, STRENGTH_PARTIAL, STRENGTH_FULL };
 
 /* How much a guarantee is wanted. */
 enum want {
-        WANT_NOTHING,  /* nobody asked for it */
-        WANT_CONSENT,  /* a core wall, given up by a person who said --isolation none */
-        WANT_STANDING, /* a comfort that every box has, asked for by nobody */
-        WANT_ASKED,    /* asked for by name */
+        WANT_NOTHING,  /* not requested */
+        WANT_CONSENT,  /* a core guarantee, given up by the user with --isolation none */
+        WANT_STANDING, /* a default of every box, not requested explicitly */
+        WANT_ASKED,    /* requested by name */
         WANT_CORE,     /* a wall without which no command runs */
 };
 

@@ -109,7 +109,7 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t i, st
         }
 }
 
-/* host:container:mode, as the key's check has it. */
+/* host:container:mode, as checked for the key. */
 static int add_volume(struct plan *plan, const struct plan_input *in, const char *volume, struct hutch_error *err) {
         _cleanup_(freep) char *text = strdup(volume);
         char *at = text, *host = at ? strsep(&at, ":") : NULL, *dest = host ? strsep(&at, ":") : NULL;

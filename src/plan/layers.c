@@ -1,5 +1,5 @@
-/* A plan and the layers of a box: where what is copy-on-write is written, and what lies below. A plan is never changed;
- * the one with the layers is a new one. */
+/* A plan and the layers of a box: where writes to copy-on-write directories go, and what is below. A plan is never
+ * changed; the one with the layers is a new one. */
 #include "plan.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int add_below(struct plan *plan, unsigned layer, const char *directory) {
                 if (s->kind != STEP_COW || s->layer != layer || s->text)
                         continue;
                 r = strv_push(&s->below, directory);
-                /* The skeleton of a system directory stays next to what it stands for. */
+                /* The skeleton of a system directory stays next to the directory that it replaces. */
                 if (r >= 0 && s->flags & STEP_SYSTEM && n > 0) {
                         char *skeleton = s->below[n - 1];
 

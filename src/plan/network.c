@@ -41,7 +41,7 @@ static int add_published(struct plan *plan, const struct hutch_policy *p) {
         return r;
 }
 
-/* Without a network namespace of its own a box has no ports of its own either. */
+/* Without a separate network namespace a box has no separate ports either. */
 static int check_support(const struct plan_input *in, struct hutch_error *err) {
         const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT};
 

@@ -21,7 +21,7 @@ enum step_kind {
         STEP_DEVPTS,  /* the box's own pseudo terminals */
         STEP_HIDE,    /* an empty, read-only something over dest */
         STEP_SEAL,    /* dest, already there, becomes read-only */
-        STEP_PIN,     /* the directory dest is bound onto itself, so that nobody can rename it away */
+        STEP_PIN,     /* the directory dest is bound onto itself, so that it cannot be renamed away */
         STEP_LAST = STEP_PIN,
 };
 
@@ -32,26 +32,27 @@ enum {
         STEP_GRANTED = 1 << 3,  /* a person's path: seen with the owner's eyes where the caller is root */
         STEP_SUBMOUNT = 1 << 5, /* STEP_COW: another file system, mounted inside of a copy-on-write directory */
         STEP_REPLACE = 1 << 4,  /* skipped where dest does not exist: a file put over one of the host's */
-        STEP_SPLIT = 1 << 9, /* STEP_COW: others are mounted inside of it: of its own only the files, the directories in
-                              * it are steps of their own */
+        STEP_SPLIT = 1 << 9, /* STEP_COW: others are mounted inside of it: it has only the files itself, the directories
+                              * in it are separate steps */
         STEP_SYSTEM =
                 1 << 6,    /* STEP_COW: a directory of the system's; its layer is dropped with the box, not reviewed */
         STEP_OWN = 1 << 8, /* STEP_COW: a directory of the box's own, over an empty one of hutch's state */
         STEP_SEED =
-                1 << 7, /* STEP_FILE: the box's own file in a layer or a directory of its own, to change as it likes */
+                1 << 7, /* STEP_FILE: a private file of the box in a layer or a private directory, which it may change
+                         */
 };
 
 struct step {
         enum step_kind kind;
         unsigned flags;
         mode_t mode; /* of a tmpfs or file */
-        uid_t owner; /* STEP_GRANTED: who owns the source on the host */
+        uid_t owner; /* STEP_GRANTED: the owner of the source on the host */
         gid_t group;
         uint64_t dev, ino; /* STEP_GRANTED: what the source must still be */
         unsigned layer;    /* STEP_COW: which */
         char **below;      /* STEP_COW: read-only layers between it and the source, the topmost first */
         char *source, *dest, *text;
-        char *origin; /* who wanted it, for explain */
+        char *origin; /* the origin, for explain */
 };
 
 /* What a backend gives a box, and what the plan kept of it: code asks for the one property that it depends on, never
@@ -82,7 +83,7 @@ struct guard_input {
 
 struct plan {
         char *backend;
-        unsigned traits; /* enum trait: what the box has of its own; 0: no walls at all (none) */
+        unsigned traits; /* enum trait: what the box has separately; 0: no isolation at all (none) */
         bool nested;
         bool net_open;       /* the host's network */
         bool open_root;      /* the box may make things in its root directory too */
@@ -93,7 +94,7 @@ struct plan {
         struct step *steps;
         size_t n_steps;
         char **argv, **env, *cwd;
-        char **env_origins;              /* who set each of env */
+        char **env_origins;              /* the origin of each of env */
         char **search;                   /* directories in which the command is looked for */
         uint64_t timeout_ms, output_cap; /* 0: none */
         bool truncate;
@@ -102,8 +103,8 @@ struct plan {
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned n_layers;
         uint64_t copy_limit;  /* of each private copy; 0: none */
-        bool ephemeral;       /* layers in memory, gone with the box */
-        char *channel;        /* of a session: the directory of its FIFOs and texts, as the box sees it */
+        bool ephemeral;       /* layers in memory, lost when the box ends */
+        char *channel;        /* of a session: the directory of its FIFOs and texts, as a path in the box */
         bool session;         /* argv is a shell that stays, and is served commands; see src/session */
         struct events events; /* notices, for the result */
         /* Which programs may be executed (src/policy/commands.h); enforced by init/commands.c. */
@@ -127,9 +128,9 @@ struct plan_input {
         const char *backend;
         unsigned traits; /* of the backend */
         const struct hutch_error
-                *instead;  /* why `auto` did not take the strongest one; NULL: it did, or was not asked */
+                *instead;  /* why `auto` did not choose the strongest one; NULL: it did, or was not requested */
         bool session;      /* the request has no command, only cwd and env */
-        const char *shell; /* of a session, as --shell has it; NULL: the one that there is */
+        const char *shell; /* of a session, as --shell has it; NULL: the one that exists */
 };
 
 int plan_make(const struct plan_input *input, struct plan **ret, struct hutch_error *err);
@@ -167,18 +168,19 @@ int plan_decode(const void *data, size_t len, struct plan **ret);
 int plan_explain(const struct plan *plan, const struct hutch_policy *policy, char **ret);
 int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy, char **ret);
 
-/* Whether the caller's variable of that name may be handed into the box: 1, 0 or -ENOMEM. That the built-in list keeps
- * it out is told. */
+/* Whether the caller's variable of that name may be passed into the box: 1, 0 or -ENOMEM. An exclusion by the built-in
+ * list is reported. */
 bool plan_blocks(const struct plan *plan, const char *name); /* by --env-block, which beats everything else */
 int plan_note_blocked(const char *name, struct events *events);
 int plan_may_pass(const struct plan *plan, const char *name, struct events *events);
 
-/* Parts of plan_make(), each with a file of its own. */
+/* Parts of plan_make(), each in a separate file. */
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
 /* Why the policy's path rule does not keep what it promises, or NULL. */
 const char *plan_rule_gap(const struct plan_input *in, size_t index);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
-/* The same two for a box without a root of its own. Paths beneath SCRATCH stand for a directory that init makes. */
+/* The same two for a box without a separate root. Paths beneath SCRATCH are placeholders for a directory that init
+ * makes. */
 #define SCRATCH "/.hutch"
 #define PLAN_COPY SCRATCH "/copy/" /* and the layer's number: a private copy */
 bool plan_has_copies(const struct plan *plan);
@@ -193,7 +195,7 @@ int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *de
                  const char *origin);
 /* The same for a directory of the system's, with the skeleton in between. */
 int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton);
-/* Whether a directory has to be split into so many layers that it cannot be had. */
+/* Whether a directory has to be split into more layers than are supported. */
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);

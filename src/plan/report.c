@@ -5,7 +5,7 @@
 
 #include "../base/strv.h"
 
-/* The limits of a preset are comforts that nobody asked for by name. */
+/* The limits of a preset are defaults, not requested by name. */
 static enum want wanted_limit(const struct hutch_policy *p, enum key key) {
         return policy_number(p, key) == 0 ? WANT_NOTHING : policy_is_set(p, key) ? WANT_ASKED : WANT_STANDING;
 }
@@ -17,7 +17,8 @@ static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
 
         switch (g) {
         case HUTCH_G_FILESYSTEM:
-                /* Root without ids of its own, in a container that refuses namespaces: it owns what root owns there. */
+                /* Root without a separate range of ids, in a container that refuses namespaces: it owns what root owns
+                 * there. */
                 if (walls && in->facts->privileged && !(in->traits & TRAIT_OWN_IDS))
                         return WANT_STANDING;
                 return !walls && p->n_paths > 0 ? WANT_ASKED : core;
@@ -64,7 +65,7 @@ static int add_gaps(struct plan *plan, const struct plan_input *in, struct hutch
         return 0;
 }
 
-/* A nested box renames the directory above a masked socket, in a namespace of its own, and finds the socket again. */
+/* A nested box can rename the directory above a masked socket, in a separate namespace, and reach the socket again. */
 static int add_ipc_gap(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         if (!in->survey->control || !policy_flag(in->policy, KEY_ALLOW_NESTED) ||
             plan->enforced[HUTCH_G_IPC] != HUTCH_ENFORCED)

@@ -1,8 +1,8 @@
-/* The system's directories: read-only as the host has them, or, with --cow /, each under a layer of the box's own.
+/* The system's directories: read-only as the host has them, or, with --cow /, each under a private layer of the box.
  *
- * Between such a layer and the host's directory lies the skeleton (src/layer/skeleton.h), which makes the directories
- * the box's. No directory of the host is shown that the plain box has not, but the package database: of /var, where
- * people keep data, nothing else. The lowest layer of the box's /var is the skeleton itself. */
+ * Between such a layer and the host's directory is the skeleton (src/layer/skeleton.h), which makes the directories the
+ * box's. It shows no directory of the host that the plain box does not, except the package database: nothing else of
+ * /var, where people keep data. The lowest layer of the box's /var is the skeleton itself. */
 #include "plan.h"
 
 #include "../policy/commands.h"
@@ -40,7 +40,7 @@ static int add_var(struct plan *plan, const struct plan_input *in) {
         return r;
 }
 
-/* hutch's own tools in the box, for package managers that want to be root. */
+/* hutch's own tools in the box, for package managers that require root. */
 int plan_add_tools(struct plan *plan, const struct plan_input *in) {
         if (!plan->open_root || !in->survey->has_dpkg)
                 return 0;
@@ -54,7 +54,7 @@ int plan_add_tools(struct plan *plan, const struct plan_input *in) {
 
 int plan_add_system(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
-        /* A program that the box could rewrite would be none that a list of commands knows. */
+        /* A program that the box could rewrite cannot be controlled by a list of commands. */
         bool fixed = policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && policy_has_commands(in->policy);
         bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton && !fixed;
         int r = 0;

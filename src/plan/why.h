@@ -1,4 +1,4 @@
-/* What a plan makes of one path: whether the box has it, by which step, from where, and what would change it. */
+/* The plan's treatment of one path: whether the box has it, by which step, from where, and what would change that. */
 #pragma once
 
 #include "plan.h"
@@ -12,6 +12,6 @@ struct place_answer {
         char fix[512];           /* an option, or words; empty: none is known */
 };
 
-/* `path` is absolute and normalised, as the box sees it. */
+/* `path` is absolute and normalised, as a path in the box. */
 void plan_look_up(const struct plan *plan, const char *path, struct place_answer *ret);
 const char *place_name(enum place place);

@@ -1,8 +1,8 @@
-/* The files that tell the box's truth instead of the host's: who is here, what the machine is called, how much of it
- * there is, and what a shell of the box's own user reads when it starts.
+/* The files that describe the box instead of the host: its users, the name of the machine, how much of it the box has,
+ * and what a shell of the box's user reads when it starts.
  *
- * Where /etc is read-only they are put over the host's. Where it is a layer of the box's own (--cow /) they are files
- * in that layer, which adduser and friends can change. */
+ * Where /etc is read-only they are put over the host's. Where it is a private layer of the box (--cow /) they are files
+ * in that layer, which adduser and similar tools can change. */
 #include "plan.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ static int add_etc(struct plan *plan, const struct plan_input *in) {
                 if (r >= 0 && survey->has_hostname)
                         r = add_file(plan, flags, mode, "/etc/hostname", "%s\n", plan->host_name);
         }
-        /* Nobody may read the host's, and without any no user can be added. */
+        /* The host's is not readable, and without one no user can be added. */
         if (r >= 0 && layer)
                 r = add_file(plan, flags, 0640, "/etc/shadow", "root:*:19000:0:99999:7:::\n");
         if (r >= 0 && layer)
@@ -145,8 +145,8 @@ static int add_git_identity(struct plan *plan, const struct plan_input *in) {
         return add_file(plan, STEP_SEED | STEP_WRITABLE, 0644, path, "%s", text);
 }
 
-/* How much of the machine the box has. It is what the box starts with: nobody keeps the numbers up to date, so all of
- * its memory counts as free. A covered /proc would forbid a nested box its own. */
+/* The share of the machine that the box has. These are the values at its start: the numbers are not updated, so all of
+ * its memory counts as free. A covered /proc would prevent a nested box from mounting its own. */
 static int add_machine(struct plan *plan, const struct survey *survey) {
         unsigned long long total = plan->memory / 1024;
         int r = 0;

@@ -1,7 +1,7 @@
 /* Which commands a policy lets a box execute: commands.allow and commands.deny.
  *
  * An entry is the name of a program ("curl", "python3.*"), the absolute path of one, or with a "/" at the end a
- * directory whose programs are meant; "default" in the list of what is allowed stands for data/commands. A denied
+ * directory whose programs are meant; "default" in the list of what is allowed means data/commands. A denied
  * command is denied even where it is allowed as well; an empty list of what is allowed allows everything else. */
 #pragma once
 

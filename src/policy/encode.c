@@ -1,5 +1,5 @@
-/* A policy as bytes, for another process of the same build of hutch: what was asked for, with its origins. Keys go by
- * their names, so that their order does not matter; one that the reader does not know is an error. */
+/* A policy as bytes, for another process of the same build of hutch: its settings, with their origins. Keys are
+ * identified by name, so that their order does not matter; an unknown key is an error. */
 #include <errno.h>
 
 #include "../base/strv.h"

@@ -1,8 +1,8 @@
 /* One policy over another: what the upper one sets replaces a single value and adds to a list. Origins come along.
  *
  * What an untrusted file may change is in the table (.untrusted): a grant is left out and its key noted. The network is
- * one decision spread over several keys, so the policy that speaks of it last decides: `--net deny` over a file that
- * allows hosts drops these hosts, and an allowed host over a file's `deny` makes it an allowlist. */
+ * one decision spread over several keys, so the last policy that sets any of them decides: `--net deny` over a file
+ * that allows hosts drops these hosts, and an allowed host over a file's `deny` makes it an allowlist. */
 #include "value.h"
 
 #include "../base/strv.h"
@@ -26,7 +26,7 @@ static unsigned rank_of(enum key key, uint64_t number) {
         return key_info(key)->rank ? key_info(key)->rank[number] : 0;
 }
 
-/* Whether a value only restricts what applies now. A limit of 0 is none. */
+/* Whether a value only restricts what applies now. A limit of 0 is no limit. */
 static bool is_lower(const struct merging *m, enum key key) {
         uint64_t now = policy_number(m->p, key), then = m->over->values[key].number;
 

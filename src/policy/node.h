@@ -1,8 +1,8 @@
 /* YAML as a tree, for the loaders of policy files and profiles.
  *
- * A policy file may come from a workspace, so it is hostile until it was trusted, and its restrictions are read even
- * then. What could make reading expensive is refused rather than handled: anchors and aliases (a small file can stand
- * for a huge one), tags, several documents, deep nesting, large files. Nothing here knows a key. */
+ * A policy file may come from a workspace, so it is hostile until it is trusted, and its restrictions are read even
+ * then. What could make reading expensive is refused rather than handled: anchors and aliases (a small file can expand
+ * to a huge one), tags, several documents, deep nesting, large files. Nothing here depends on the keys. */
 #pragma once
 
 #include <stddef.h>

@@ -159,7 +159,7 @@ enum hutch_workspace policy_workspace(const struct hutch_policy *p) {
 
         if (mode == HUTCH_WORKSPACE_RW && policy_number(p, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
                 return HUTCH_WORKSPACE_COW;
-        /* A nested box can undo the rules inside a writable workspace; so unless asked for it does not get one. */
+        /* A nested box can undo the rules inside a writable workspace; so by default nesting is off then. */
         if (mode == HUTCH_WORKSPACE_RW && policy_flag(p, KEY_ALLOW_NESTED) && !policy_is_set(p, KEY_WORKSPACE_MODE))
                 return HUTCH_WORKSPACE_COW;
         return mode;
@@ -227,8 +227,8 @@ int policy_resolve(const struct hutch_policy *p, const char *path, char **ret, s
         return r < 0 ? error_oom(err) : 0;
 }
 
-/* ${WORKSPACE}, ${HOME} and ${TMPDIR} anywhere in a path that a person wrote. Any other name is an error, and so is one
- * that stands for nothing here: a path with a part missing would be another path. */
+/* ${WORKSPACE}, ${HOME} and ${TMPDIR} anywhere in a path that the user wrote. Any other name is an error, and so is one
+ * that has no value here: a path with a part missing would be another path. */
 int policy_expand(const struct hutch_policy *p, const char *path, char **ret, struct hutch_error *err) {
         const struct {
                 const char *name, *value;

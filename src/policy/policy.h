@@ -1,9 +1,9 @@
 /* The policy: what is allowed, as plain data. Loaders build it (options.c, files), policy_validate() checks it, the
- * survey and the plan read it. It holds what was asked for, in that order, each value with its origin; nothing here
+ * survey and the plan read it. It holds the settings as given, in their order, each value with its origin; nothing here
  * touches the host.
  *
- * What a policy can say is a table: keys.def. A value that nobody set has the default of the preset, whenever that was
- * chosen; so a preset never leaves anything of an earlier one behind, and the order of options does not matter. */
+ * The possible settings are a table: keys.def. A value that was not set has the default of the preset, whenever that
+ * was chosen; so a preset never leaves anything of an earlier one behind, and the order of options does not matter. */
 #pragma once
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "schema.h"
 
 struct value {
-        char *origin; /* who set it: "--memory", "api", "hutch.yaml:3"; NULL: not set, the preset's default applies */
+        char *origin; /* its origin: "--memory", "api", "hutch.yaml:3"; NULL: not set, the preset's default applies */
         uint64_t number; /* flags, choices, counts, sizes, durations, percentages */
         char *text;      /* TYPE_TEXT, TYPE_DIR */
         char **list;     /* TYPE_LIST, TYPE_MAP as NAME=VALUE */
@@ -55,8 +55,8 @@ struct hutch_policy {
 
         /* Relative paths are seen from here, "~" and ${HOME} from home: given by the caller, never looked up. */
         char *base_dir, *home;
-        char *tmpdir;    /* what ${TMPDIR} stands for; NULL: /tmp */
-        char *workspace; /* what ${WORKSPACE} stands for; NULL: policy_dir() */
+        char *tmpdir;    /* the value of ${TMPDIR}; NULL: /tmp */
+        char *workspace; /* the value of ${WORKSPACE}; NULL: policy_dir() */
 };
 
 int policy_new(const char *base_dir, const char *home, struct hutch_policy **ret);
@@ -67,7 +67,7 @@ void policy_freep(struct hutch_policy **p);
 /* Chooses the defaults of values that are not set. */
 int policy_use_preset(struct hutch_policy *p, enum hutch_preset preset, struct hutch_error *err);
 
-/* Sets a value from text, as an option or a policy file has it (NULL: a flag that is on). A list grows by one. */
+/* Sets a value from text, as in an option or a policy file (NULL: a flag that is on). A list grows by one. */
 int policy_set(struct hutch_policy *p, enum key key, const char *text, const char *origin, struct hutch_error *err);
 int policy_set_number(struct hutch_policy *p, enum key key, uint64_t number, const char *origin,
                       struct hutch_error *err);

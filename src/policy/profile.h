@@ -29,5 +29,5 @@ int profile_parse(const char *name, const char *text, size_t len, struct profile
 void profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
-/* Its settings, into a policy of their own. */
+/* Its settings, as a separate policy. */
 int profile_read(const struct profile *profile, struct hutch_policy *p, struct hutch_error *err);

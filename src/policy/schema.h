@@ -1,4 +1,5 @@
-/* The schema: what a policy can say, as a table. The rows are in keys.def, which also explains how to add one. */
+/* The schema: the possible settings of a policy, as a table. The rows are in keys.def, which also explains how to add
+ * one. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +9,7 @@
 enum key {
 #define KEY(id, ...) KEY_##id,
 #include "keys.def"
-#ifdef HUTCH_TEST_KEYS /* tests add rows of their own */
+#ifdef HUTCH_TEST_KEYS /* tests add their own rows */
 #include HUTCH_TEST_KEYS
 #endif
 #undef KEY
@@ -27,7 +28,7 @@ enum key_type {
         TYPE_LIST,     /* texts; each occurrence adds one */
         TYPE_MAP,      /* NAME=VALUE; each occurrence adds or replaces one; a mapping in files */
 
-        /* Lists with an order or a form of their own: hutch_policy.paths, .hosts, .env. */
+        /* Lists with a separate order or form: hutch_policy.paths, .hosts, .env. */
         TYPE_PATH,     /* PATH or PATH:DEST with .access */
         TYPE_HOST,     /* NAME or NAME:PORT */
         TYPE_ENV,      /* NAME=VALUE, or NAME: the caller's */

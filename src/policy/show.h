@@ -1,4 +1,4 @@
-/* A policy as people and editors see it: what is set by whom, and what could be. */
+/* A policy for people and editors: what is set, with its origin, and what could be set. */
 #pragma once
 
 #include "policy.h"
@@ -7,7 +7,7 @@ struct setting {
         char *key, *value, *origin; /* value NULL: not shown, it may be a secret */
 };
 
-/* Everything that somebody set, in the order of keys.def. */
+/* Everything that is set, in the order of keys.def. */
 int policy_settings(const struct hutch_policy *p, struct setting **ret, size_t *ret_n);
 void settings_free(struct setting *settings, size_t n);
 

@@ -38,7 +38,8 @@ static const struct {
         {"allow_network", "network.policy"},
 };
 
-/* Keys of the documented format whose feature this version lacks: named so that nobody looks for a typing mistake. */
+/* Keys of the documented format whose feature this version lacks: named so that they are not mistaken for typing
+ * errors. */
 static const char *const later[] = {
         "filesystem.protect",
         "filesystem.unprotect",

@@ -1,8 +1,8 @@
 /* Policy files: a YAML tree into a policy, by the rows of keys.def and no other list.
  *
- * Every mistake of a file is reported, not the first alone: each is an event of the policy (code "policy_invalid",
- * subject FILE:LINE:COLUMN), and the error that is returned names the first. A file is read into a policy of its own,
- * so that one with mistakes changes nothing; policy_merge() puts it over what applied before. */
+ * Every mistake of a file is reported, not only the first: each is an event of the policy (code "policy_invalid",
+ * subject FILE:LINE:COLUMN), and the error that is returned names the first. A file is read into a separate policy, so
+ * that one with mistakes changes nothing; policy_merge() puts it over what applied before. */
 #pragma once
 
 #include "node.h"

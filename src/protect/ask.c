@@ -59,7 +59,7 @@ int ask_find_git(const char *not_beneath, char **ret) {
         return -ENOENT;
 }
 
-/* What the caller's environment says of the configuration stays: it counts for the person's own git, too. */
+/* Configuration from the caller's environment stays: it applies to the user's own git, too. */
 static int make_environment(char ***ret) {
         static const char *const dropped[] = {
                 "GIT_DIR=",    "GIT_WORK_TREE=", "GIT_COMMON_DIR=", "GIT_INDEX_FILE=", "GIT_TRACE", "GIT_EXEC_PATH=",

@@ -82,7 +82,7 @@ bool gitconfig_key_runs(const char *key, const char *value) {
         size_t section = strcspn(key, ".");
         const char *last = strrchr(key, '.');
 
-        /* A remote helper runs what stands behind the colons: ext::sh -c … */
+        /* A remote helper runs what follows the colons: ext::sh -c … */
         if (startswith(key, "remote.") && strstr(value, "::"))
                 return true;
         for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The names of such keys in `text` that `old` (NULL: none) does not have with the same value, separated by ", " and fit
- * for a terminal; NULL in *ret if there are none. 0 or -ENOMEM. */
+/* The names of such keys in `text` that `old` (NULL: none) does not have with the same value, separated by ", " and
+ * safe for a terminal; NULL in *ret if there are none. 0 or -ENOMEM. */
 int gitconfig_find_programs(const char *text, size_t len, const char *old, size_t old_len, char **ret);
 
 /* Whether a key, in lower case, runs programs with this value or leads to another configuration. */

@@ -18,8 +18,8 @@ struct protect {
 
 int protect_stat(const struct protect *p, enum protect_side side, const char *path, struct stat *ret);
 
-/* Where an absolute path leads, every link followed as that side has it. A part that does not exist, or cannot be
- * looked at, stays as it is written. Each link that was followed is appended to *links (may be NULL). */
+/* Where an absolute path leads, with every link followed as on that side. A part that does not exist, or cannot be
+ * examined, stays as written. Each link that was followed is appended to *links (may be NULL). */
 int protect_resolve(const struct protect *p, enum protect_side side, const char *path, char ***links, char **ret);
 
 /* "/a" and "b" → "/a/b", "/" and "b" → "/b". NULL on lack of memory. */

@@ -22,7 +22,7 @@ void git_layout_done(struct git_layout *layout) {
         *layout = (struct git_layout){0};
 }
 
-/* A path that a file holds in one line, seen from the directory `from`; NULL where there is none that exists. */
+/* A path that a file contains in one line, relative to the directory `from`; NULL if it does not exist. */
 static int read_pointer(const char *file, const char *prefix, const char *from, char **ret) {
         _cleanup_(freep) char *text = NULL, *path = NULL;
         char real[PATH_MAX];

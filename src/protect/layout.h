@@ -4,7 +4,7 @@
 #include "../base/error.h"
 
 struct git_layout {
-        char *worktree;   /* the checkout that the directory lies in, or NULL */
+        char *worktree;   /* the checkout that the directory is in, or NULL */
         char *git_dir;    /* its own administrative directory, resolved, or NULL */
         char *common_dir; /* the repository's, shared by its worktrees: often the same */
 };

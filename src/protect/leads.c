@@ -1,9 +1,9 @@
 /* Where the host points; see leads.h.
  *
  * git itself is asked for its configuration, so that includes, conditions, quoting and scopes are read as git reads
- * them. Of each value every word is taken that could be a path, seen from every directory that git may start at: the
- * checkout, the directory that is judged, the administrative directory and the one of the file that the value stands
- * in. A word that leads nowhere costs nothing, and one that is no path at all protects a file by that name. */
+ * them. Every word of a value that could be a path is used, relative to every directory that git may start at: the
+ * checkout, the directory that is judged, the administrative directory and that of the file with the value. A word that
+ * leads nowhere costs nothing, and one that is not a path protects a file by that name. */
 #include "leads.h"
 
 #include <dirent.h>

@@ -7,7 +7,7 @@
  * host's state alone counts: a box cannot take a path from this list by changing a link in its layer. */
 int leads_find(struct protect *p);
 
-/* Why a path is held: it is, or lies in, such a path, or would replace a directory on the way to one. NULL if not. */
+/* Why a path is held: it is, or is inside, such a path, or would replace a directory on the way to one. NULL if not. */
 const char *leads_match(const struct protect *p, const char *path, bool is_directory);
 
 void leads_done(struct protect *p);

@@ -13,8 +13,8 @@ static const char *const lines[] = {
 #include "protected_names.h" /* made from data/protected */
 };
 
-/* What follows a word at the start of a line, or NULL. Every line is asked for every name of a path, thousands at
- * times: the first letter settles most. */
+/* What follows a word at the start of a line, or NULL. Every line is compared with every name of a path, sometimes
+ * thousands: the first letter decides most. */
 static const char *after(const char *line, const char *word) {
         return line[0] == word[0] && startswith(line, word) ? line + strlen(word) : NULL;
 }

@@ -9,11 +9,11 @@ enum names_match {
         NAMES_NONE,
         NAMES_ABOVE, /* it is a directory of the pattern, such as `.cargo` of `.cargo/config.toml` */
         NAMES_NOTED, /* it is what a notice is about */
-        NAMES_EXACT, /* it is, or lies in, what the pattern names */
+        NAMES_EXACT, /* it is, or is inside, what the pattern names */
 };
 
 /* The strongest match of `path`, with the pattern in *ret_pattern. `path` is absolute and normalised; its first `root`
- * bytes are the directory that is judged as a whole, 0 for none. What lies above that directory counts only as far as a
+ * bytes are the directory that is judged as a whole, 0 for none. What is above that directory counts only as far as a
  * pattern names it: in a workspace /w/.git, `hooks/x` is protected, but in a workspace /w/.claude/worktrees/a, `x` is
  * not. */
 enum names_match names_find(const char *path, size_t root, bool is_directory, const char **ret_pattern);

@@ -1,15 +1,15 @@
-/* Protect: what the host would run later without being asked, and so must not come from a box.
+/* Protect: what the host would run later without asking, and so must not come from a box.
  *
  * The question is always about the final state: what the host would have after an apply, whatever made it so. A path is
  * judged by
  * - the names on the way to it (data/protected, names.h);
- * - the version control directory that it lies in, in which only what such a program updates all the time is fine, and
+ * - the version control directory that it is in, in which only what such a program updates all the time is fine, and
  *   whether a directory would become a repository (vcs.h);
  * - what the host itself points to: links at protected names, and git's configuration as git reads it (leads.h);
  * - what it is: a link is judged by where it leads, a program by whose rights it runs with.
  *
- * This room knows nothing of layers. It looks at the host and at the final state through the caller's functions. Where
- * a partial apply could leave a mixture of both, a name counts if either has it. */
+ * This room does not depend on layers. It looks at the host and at the final state through the caller's functions.
+ * Where a partial apply could leave a mixture of both, a name counts if either has it. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum protect_side {
         PROTECT_FINAL, /* with every change applied */
 };
 
-/* Two trees in one: how to look at either. Paths are absolute and normalised; no link is followed, neither on the way
+/* Two trees in one: how to examine either. Paths are absolute and normalised; no link is followed, neither on the way
  * beneath `top` nor at the end. All return 0 or -errno. */
 struct protect_tree {
         const char *top; /* the directory that is judged as a whole, absolute and resolved */
@@ -42,7 +42,7 @@ struct protect_change {
 
 enum protect_kind {
         PROTECT_FINE,
-        PROTECT_NOTICED, /* fine, but a person should look at it: `reason` says why */
+        PROTECT_NOTICED, /* fine, but the user should look at it: `reason` is why */
         PROTECT_HELD,    /* not without force */
         PROTECT_NEVER,   /* not even with it */
 };

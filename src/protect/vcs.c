@@ -1,13 +1,13 @@
 /* Version control directories; see vcs.h.
  *
- * git takes any directory for a repository that has HEAD, objects and refs, or HEAD and commondir, and then does what
- * its `config` and `hooks` say. It asks for little more than that these names exist: links will do, and so will a file
- * in the place of `objects`. So only names are looked at here, and a name that either side has counts, because a
- * partial apply, or several of them, can combine the two.
+ * git takes any directory for a repository that has HEAD, objects and refs, or HEAD and commondir, and then obeys its
+ * `config` and `hooks`. It requires little more than that these names exist: links suffice, and so does a file in the
+ * place of `objects`. So only names are checked here, and a name that either side has counts, because a partial apply,
+ * or several of them, can combine the two.
  *
  * Where the host has such a directory already, it is treated as `.git` is: what git updates all the time may change
- * (data/protected, `allow`), all else is held, and links are never fine. Where it has not, none is made. A directory
- * with a `.git` of its own inside a repository is a checkout (a bare repository with its worktrees in it), and no part
+ * (data/protected, `allow`), all else is held, and links are never fine. If it does not, none is created. A directory
+ * with a separate `.git` inside a repository is a checkout (a bare repository with its worktrees in it), and not part
  * of that repository. */
 #include "vcs.h"
 

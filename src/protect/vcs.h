@@ -1,14 +1,14 @@
-/* Version control directories: which one a path lies in, and which directories git would take for a repository. */
+/* Version control directories: which one a path is in, and which directories git would accept as a repository. */
 #pragma once
 
 #include "internal.h"
 
-/* What is wrong with a change inside a version control directory, or with one that would make a repository: a
- * reason, the caller's, in *ret; NULL if nothing is. Sets *ret_inside for a path in a version control directory, about
- * which data/protected has nothing else to say. 0 or -errno. */
+/* What is wrong with a change inside a version control directory, or with one that would make a repository: a reason,
+ * owned by the caller, in *ret; NULL if nothing is. Sets *ret_inside for a path in a version control directory that
+ * data/protected has no other rule for. 0 or -errno. */
 int vcs_judge(struct protect *p, const struct protect_change *change, char **ret, bool *ret_inside);
 
-/* Whether a path is, or lies in, a version control directory of either side. */
+/* Whether a path is, or is inside, a version control directory of either side. */
 int vcs_contains(struct protect *p, const char *path, bool *ret);
 
 /* Whether git would take a directory of the host for a repository. */

@@ -1,19 +1,19 @@
-/* Taking changes to the host directory.
+/* Applying changes to the host directory.
  *
- * Under the lock the changes are found anew, so that what is judged is what is there. Then, in this order:
+ * Under the lock the changes are collected again, so that the present state is checked. Then, in this order:
  *   1. what is created or modified, from the top down: directories before what is in them. A directory gets its final
- *      mode later, for it may forbid what still has to be done in it. Files are made ready many at a time, synced
+ *      mode later, for it may forbid what still has to be done in it. Files are staged many at a time, synced
  *      together, and only then get their names (put.c). Of a version control directory the objects come first, then
  *      the files of the working tree, then what refers to the objects (unit.c);
- *   2. what is deleted, from the bottom up, and directories that make way for a file. Deletions come late so that a
- * rename, which is a creation and a deletion, never leaves neither;
+ *   2. what is deleted, from the bottom up, and directories that are replaced by a file. Deletions come late so that a
+ * rename, which is a creation and a deletion, always leaves at least one of the two;
  *   3. modes, attributes and times of directories, from the bottom up;
- *   4. the host's directories are synced, and only then the upper is rid of what was applied.
- * Killed at any point, the upper still has all that is not safely on the host, and what is there already is no
- * difference any more when it is called again.
+ *   4. the host's directories are synced, and only then what was applied is removed from the upper.
+ * If it is killed at any point, the upper still has everything that is not safely on the host, and what is already
+ * there is no longer a difference when it is called again.
  *
- * The host may change under our hands. Each single step names a directory that was opened without links beneath the
- * root, and a name in it; what the name stands for is checked against the base before, and once more when it is
+ * The host may change meanwhile. Each step names a directory that was opened without links beneath the
+ * root, and a name in it; the file under that name is checked against the base before, and again when it is
  * replaced. */
 #include "apply.h"
 
@@ -137,7 +137,7 @@ static void choose(struct apply *a, const struct change_list *reviewed, char *co
         }
 }
 
-/* Whether the change may be applied at all; tells if not. */
+/* Whether the change may be applied at all; reports why not. */
 static bool may(struct apply *a, size_t i) {
         const struct change *c = &a->list.items[i], *up = find_above(a, c->path);
 

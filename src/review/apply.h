@@ -13,10 +13,10 @@
 
 struct batch;
 
-/* Where a change stands: first whether it is chosen, then its fate. */
+/* The status of a change: first whether it is chosen, then its outcome. */
 struct fate {
         bool chosen, settled;
-        bool placed; /* a directory that is there and waits for step 3 */
+        bool placed; /* an existing directory that waits for step 3 */
         enum apply_status status;
         struct buf *text; /* what the file gets instead of the box's content, or NULL */
 };
@@ -37,17 +37,17 @@ struct apply {
 void apply_settle(struct apply *a, size_t i, enum apply_status status, const char *reason);
 void apply_settle_error(struct apply *a, size_t i, int r);
 
-/* What the host has there now. -1 if that is not what the box started from; told then. */
+/* What the host has there now. -1 if that is not what the box started from; this is reported then. */
 int apply_look(struct apply *a, size_t i, int host, const char *name, struct stat *st, bool *ret_exists);
 
-/* Takes one thing that is created or modified to the host. A directory is there at once, and waits for its mode. A file
- * or link is made ready, and placed by the next put_flush() unless `now`. */
+/* Applies one created or modified entry to the host. A directory is created at once, and gets its mode later. A file or
+ * link is staged, and placed by the next put_flush() unless `now`. */
 void put_entry(struct apply *a, size_t i, bool now);
 
 /* Syncs and places what is ready. */
 void put_flush(struct apply *a);
 
-/* Sees to it that what was placed, and what was removed, is on the disk. */
+/* Syncs what was placed and what was removed to the disk. */
 void put_sync_folders(const struct apply *a);
 
 int put_prepare(struct apply *a);

@@ -3,21 +3,21 @@
  * The record (`base` in the layer directory) is taken at the end of every run. It has a stamp for each name that the
  * upper has, and for each name of the host that the upper hides (beneath a whiteout, an opaque directory or a file in
  * the place of a directory): type, mode, size, inode, times, and a hash of the content. A path keeps its first stamp,
- * so that an edit of the host between two runs of one box is not taken for seen.
+ * so that an edit of the host between two runs of one box does not count as seen.
  *
- * Where there is a record, a name without a stamp was not there: the box never saw it, and to replace or delete it is a
- * conflict. A name that came to the host beneath
- * something that was hidden already gets no stamp by a later run either; so the record also marks what hides.
+ * If a record exists, a name without a stamp did not exist: the box never saw it, and replacing or deleting it is a
+ * conflict. A name created on the host beneath something already hidden gets no stamp in a later run either; so the
+ * record also marks what hides.
  *
- * A host file may change after the box covered it and before the run ends. The upper's own entry knows when it was
- * born: a host file with a later ctime was changed behind the box's back, and its stamp says so (`late`). That is left
- * aside where the host's times come from another clock (network file systems).
+ * A host file may change after the box covered it and before the run ends. The upper's entry has a birth time: a host
+ * file with a later ctime was changed without the box seeing it, and its stamp is marked (`late`). This is skipped
+ * where the host's times come from another clock (network file systems).
  *
  * Whether the host has changed something since is decided by content, not by times: a host's `touch` is no conflict,
- * and neither is the new ctime of a file that loses one of its hard links.
+ * nor is the new ctime of a file that loses one of its hard links.
  *
- * The record is a row of NUL-ended entries: names may hold anything but NUL. A further run of a box appends to it; what
- * a killed one left unfinished at the end is cut off. */
+ * The record is a sequence of NUL-terminated entries: names may contain anything but NUL. A further run of a box
+ * appends to it; an unfinished entry left at the end by a killed run is cut off. */
 #pragma once
 
 #include <sys/stat.h>
@@ -56,26 +56,26 @@ const struct base_stamp *base_find(const struct base *base, const char *path);
 /* Whether the box never saw the host's entry at this path. */
 bool base_never_saw(const struct base *base, const char *path);
 
-/* Writes the record again without the stamps of what is no change any more: those that neither `kept` (sorted) nor the
- * upper has. */
+/* Rewrites the record without the stamps of entries that are no longer changes: those that are neither in `kept`
+ * (sorted) nor in the upper. */
 int base_forget(int layer, const struct base *base, struct view *view, const struct change_list *kept,
                 struct hutch_error *err);
 
-/* Why the host's entry (NULL: there is none) is not what the box started from; NULL if it is. Directories are, unless
- * both sides changed the mode. */
+/* Why the host's entry (NULL: none) differs from what the box started from; NULL if it does not. Directories do not,
+ * unless both sides changed the mode. */
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower);
 
 /* A path's stamp becomes what the host has now: a part of the change was taken. */
 void base_restamp(struct base *base, const char *path, int lower);
 
-/* Whether the host's entry is still as the stamp has it. */
+/* Whether the host's entry still matches the stamp. */
 bool base_is_same(const struct base_stamp *stamp, int lower, const struct stat *st);
 
 /* Whether the box's file is what the host had when the stamp was made: then only the host changed it. */
 bool base_equals_box(const struct base_stamp *stamp, int dir, const char *name, const struct stat *box);
 
-/* A record made anew, entry by entry. */
+/* A record written from scratch, entry by entry. */
 struct base_writer {
         struct buf text;
 };

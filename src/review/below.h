@@ -1,5 +1,5 @@
-/* What lies below the topmost layer: frozen layers and the host's directory, merged as overlayfs does it. Looked up
- * name by name, for the few paths that a run changed; the last directory asked for is kept. */
+/* What is below the topmost layer: frozen layers and the host's directory, merged as overlayfs does it. Looked up name
+ * by name, for the few paths that a run changed; the last directory looked up is cached. */
 #pragma once
 
 #include <sys/stat.h>
@@ -11,7 +11,7 @@ struct below {
         struct upper *frozen; /* the topmost first; the descriptors are the below's */
         size_t n_frozen;
         int host; /* the caller's */
-        /* The directory that was asked for last, and those that show in it, the topmost first. */
+        /* The directory that was last looked up, and those that show in it, the topmost first. */
         char *directory;
         struct below_part {
                 int fd;       /* for reading */
@@ -26,15 +26,15 @@ void below_done(struct below *below);
 
 struct below_entry {
         struct stat st;
-        int dir; /* that it lies in, until the next question */
+        int dir; /* that it is in, until the next lookup */
         bool is_host;
 };
 
-/* What stands at a path. 1, 0: nothing; -errno. */
+/* The entry at a path. 1, 0: none; -errno. */
 int below_find(struct below *below, const char *path, struct below_entry *ret);
 
-/* What the host has at a path, if that shows: no frozen layer has something there, nor hides it. 1: the host's
- * directory shows, and *ret is what it has (st_mode 0: nothing); 0: it does not show. */
+/* The host's entry at a path, if it shows: no frozen layer has or hides something there. 1: the host's directory shows,
+ * and *ret is its entry (st_mode 0: none); 0: it does not show. */
 int below_find_host(struct below *below, const char *path, struct stat *ret);
 
 /* The names in a directory, sorted, whiteouts among them; none if there is no such directory. */

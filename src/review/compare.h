@@ -6,7 +6,7 @@
 
 #include "review.h"
 
-/* Where something lies: a directory and a name in it. */
+/* The place of an entry: a directory and a name in it. */
 struct place {
         int dir;
         const char *name;

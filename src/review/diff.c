@@ -1,8 +1,8 @@
 /* One change as a unified diff, in git's form.
  *
  * Files are read whole, up to a cap, and compared by lines (lines.h). A link's content is its target, as in git. What
- * git has no form for (directories, attributes, special files) is told in a line of words, which programs that read
- * diffs pass over. Bytes that came from the box reach a terminal only through quote.h. */
+ * git has no form for (directories, attributes, special files) is described in a line of text, which programs that read
+ * diffs skip. Bytes that came from the box reach a terminal only through quote.h. */
 #include "review.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static int read_file(int fd, struct text *t, uint64_t most) {
         return 0;
 }
 
-/* Reads what one side has, whose mode the change tells. */
+/* Reads one side's content; the change has its mode. */
 static int read_side(int root, struct view *upper, const char *path, struct text *t, uint64_t most) {
         const char *name = strrchr(path, '/');
         _cleanup_(freep) char *directory = NULL, *target = NULL;

@@ -12,7 +12,7 @@
 #include "../tree/tree.h"
 #include "walk.h"
 
-/* Everything: no need to know what it is. */
+/* Everything: its kind does not matter. */
 static int discard_all(struct view *view, struct journal *journal) {
         _cleanup_(closep) int root = upper_open_folder(&view->upper, "", true, NULL);
         _cleanup_(names_list_done) struct names_list names = {0};
@@ -47,7 +47,7 @@ static int discard_paths(struct view *view, struct journal *journal, char *const
         return 0;
 }
 
-/* The record forgets what is no change any more, so that a later one is measured anew. */
+/* Stamps of entries that are no longer changes are dropped, so that a later change is compared afresh. */
 static int forget(struct view *view, struct journal *journal, struct hutch_error *err) {
         _cleanup_(change_list_done) struct change_list left = {0};
         int r;

@@ -1,11 +1,11 @@
 /* Taking changes out of an upper; see drop.h.
  *
  * Removing an entry brings the host's one back only where the upper's directory is merged with the host's. In an opaque
- * directory, and beneath a whiteout of a whole directory, the host's side is hidden, so these are first rewritten to
- * say the same name by name:
+ * directory, and beneath a whiteout of a whole directory, the host's side is hidden, so these are first rewritten name
+ * by name:
  * - a whiteout of a directory becomes an opaque, empty directory (made in the trash, then exchanged);
  * - an opaque directory gets a whiteout for every name of the host that it lacks (but not for one that the box never
- * saw), its own directories that the host has too become opaque, and last it loses its mark. Until then the additions
+ * saw), its own directories that the host has too become opaque, and last its mark is removed. Until then the additions
  * cannot be seen, so a kill in between harms nothing. Since Linux 5.8 whiteouts need no privilege. */
 #include "drop.h"
 
@@ -97,7 +97,7 @@ static int unfold(struct view *view, struct journal *journal, int dir, const cha
         return r;
 }
 
-/* Sees to it that the directory at `path` is a merged one. */
+/* Ensures that the directory at `path` is a merged one. */
 static int open_way(struct view *view, struct journal *journal, const char *path) {
         const char *name = strrchr(path, '/');
         _cleanup_(freep) char *above = strndup(path, name ? (size_t) (name - path) : 0);
@@ -130,7 +130,7 @@ static int drop_entry(struct view *view, struct journal *journal, const char *di
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
         if (S_ISDIR(st.st_mode)) {
-                /* A directory's own mode has a say when it is moved to another one. */
+                /* A directory's own mode matters when it is moved to another one. */
                 path = tree_join(directory, name);
                 if (!path)
                         return -ENOMEM;
@@ -218,7 +218,7 @@ static int push(struct settling *s, char *path) {
         return 0;
 }
 
-/* Whether a path chosen by the caller lies beneath this directory. */
+/* Whether a path chosen by the caller is beneath this directory. */
 static bool paths_reach(char *const *paths, const char *directory) {
         for (; paths && *paths; paths++)
                 if (change_path_beneath(*paths, directory))

@@ -4,8 +4,8 @@
 #include "journal.h"
 #include "view.h"
 
-/* Removes the upper's entry at the path, with all beneath it. -ENOENT: there is none; -ENOTDIR: a directory of the host
- * that the path lies in is no directory in the layer. */
+/* Removes the upper's entry at the path, with all beneath it. -ENOENT: none exists; -ENOTDIR: a parent directory of the
+ * path on the host is not a directory in the layer. */
 int drop_path(struct view *view, struct journal *journal, const char *path);
 
 /* Removes all that shows no change of `remaining` (sorted) any more: the upper's entries at and beneath the paths that

@@ -106,7 +106,7 @@ bool index_is_equal(const struct index_entry *a, const struct index_entry *b) {
 struct take {
         struct upper upper;
         struct index *before;
-        size_t cursor; /* where the next entry of `before` is likely to be the one that is asked for */
+        size_t cursor; /* where the next entry of `before` to be looked up probably is */
         struct index index;
         char **stack; /* paths of directories still to be read */
         size_t n, room;
@@ -225,8 +225,8 @@ static bool is_racy(const struct take *t, const struct stat *st) {
         return since < TICKS_NS;
 }
 
-/* One that cannot be hashed must not be racy, or it would count as changed for ever: the clock's next tick is waited
- * for, after which whatever happens to it shows in its ctime. */
+/* An entry that cannot be hashed must not be racy, or it would count as changed forever: wait for the clock's next
+ * tick, after which every change to it shows in its ctime. */
 static void let_pass(const struct take *t, int dir, const char *name, struct stat *st) {
         const struct timespec nap = {0, 1000000};
         struct timespec now;
@@ -347,7 +347,7 @@ static int read_folder(struct take *t, const char *directory) {
         while (r >= 0 && (errno = 0, entry = readdir(d))) {
                 size_t len = strlen(entry->d_name);
 
-                /* Where paths reach their bound, nothing on the host could name what lies deeper. */
+                /* Where paths reach their limit, no program on the host could name anything deeper. */
                 if (streq(entry->d_name, ".") || streq(entry->d_name, "..") || n + len >= sizeof(path))
                         continue;
                 memcpy(path + n, entry->d_name, len + 1);

@@ -1,16 +1,16 @@
-/* The index of a layer: what every entry of the upper was like when the last run ended, so that the next one has to
- * look into what it changed and nothing else.
+/* The index of a layer: the state of every entry of the upper when the last run ended, so that after the next run only
+ * what it changed has to be examined.
  *
  * An entry whose inode, size, mode and ctime are those of the index is the same: nothing in a box can set a ctime, and
- * the box has no say over the clock. The kernel's file times have the resolution of its tick on many file systems; a
- * file that was changed in the last ticks before it was looked at (`INDEX_RACY`) is read again the next time.
+ * the box has no control over the clock. The kernel's file times have the resolution of its tick on many file systems;
+ * a file that was changed in the last ticks before it was looked at (`INDEX_RACY`) is read again the next time.
  *
  * Files up to 1 MiB, and no more than a budget in one go, are kept with a hash, so that one that was written again with
  * the same content is no change. Others are changed when their ctime is.
  *
- * It lies in the layer directory as `index`, beside the upper, and is of this machine only: a row of fixed entries and
- * the text of their paths. `index` exists only while nothing ran in the box since it was written; a run first renames
- * it to `index.old`, whose hashes still serve. */
+ * It is stored in the layer directory as `index`, beside the upper, and is valid on this machine only: an array of
+ * fixed-size entries and the text of their paths. `index` exists only while nothing ran in the box since it was
+ * written; a run first renames it to `index.old`, whose hashes still serve. */
 #pragma once
 
 #include "../base/hash.h"
@@ -20,7 +20,7 @@
 #define INDEX_RACY (1u << 1)
 #define INDEX_OPAQUE (1u << 2) /* a directory that hides the host's */
 #define INDEX_WHITEOUT (1u << 3)
-#define INDEX_CHANGED (1u << 4) /* while two are compared: new, or not as the older one has it */
+#define INDEX_CHANGED (1u << 4) /* while two are compared: new, or different from the older one */
 
 struct index_entry {
         uint64_t size, ino;
@@ -52,12 +52,12 @@ int index_take(int upper, struct index *before, off_t budget, struct index *ret)
 const char *index_path(const struct index *index, const struct index_entry *entry);
 int index_prepare(struct index *index); /* for finding */
 const struct index_entry *index_find(const struct index *index, const char *path);
-/* Whether something above the path hides what lies beneath the layer. */
+/* Whether something above the path hides the entries beneath the layer. */
 bool index_hides(const struct index *index, const char *path);
-/* Whether two entries of a path are the same as far as a person cares; INDEX_CHANGED alone does not say so. */
+/* Whether two entries of a path are the same for the user's purposes; INDEX_CHANGED alone is not enough. */
 bool index_is_equal(const struct index_entry *a, const struct index_entry *b);
 
-/* 1: read; 0: there is none that still holds, and *ret may be an older one for its hashes. */
+/* 1: read; 0: no valid index exists, and *ret may be an older one, for its hashes. */
 int index_load(int layer, struct index *ret);
 int index_save(int layer, const struct index *index);
 /* One that was fresh, and from which nothing changed, holds again. */

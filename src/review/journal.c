@@ -18,8 +18,8 @@
 #define PREFIX ".hutch-apply."
 #define MOST ((size_t) 1 << 28)
 
-/* Removes the temporary names of one directory. What stands under such a name is a file, a link or an empty directory
- * that was not put into place, or a file that a directory was put in the place of. */
+/* Removes the temporary names of one directory. Such a name is a file, a link or an empty directory that was not put
+ * into place, or a file that was replaced by a directory. */
 static void sweep_folder(int lower, const char *directory, const char *prefix) {
         _cleanup_(closep) int fd = tree_open(lower, directory, O_RDONLY | O_DIRECTORY);
         _cleanup_(names_list_done) struct names_list list = {0};

@@ -1,12 +1,12 @@
 /* The layer directory while something is being changed: the lock, the trash, and the journal of an apply.
  *
- * Apply makes temporary names in directories of the host. Before the first one it writes down (`apply` in the layer
- * directory) the token that they all carry, which is random, and the directories in which they may stand. An apply that
- * is killed leaves this behind; whoever holds the lock next removes exactly those names. A name that merely looks like
- * one is not touched.
+ * Apply makes temporary names in directories of the host. Before the first one it records (`apply` in the layer
+ * directory) the random token that they all carry, and the directories in which they may be. An apply that is killed
+ * leaves this behind; the next holder of the lock removes exactly those names. A name that merely looks like one is not
+ * touched.
  *
- * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large directory is done or
- * not done. */
+ * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large directory is atomic.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct journal {
 #define JOURNAL_EMPTY                                                                                                  \
         { .layer = -1, .trash = -1 }
 
-/* Takes the lock and finishes what a killed predecessor left. -EBUSY: somebody else holds it. */
+/* Takes the lock and finishes what a killed predecessor left. -EBUSY: another process holds it. */
 int journal_open(struct journal *journal, const struct review_pair *pair, int layer, struct hutch_error *err);
 
 /* Writes down the directories that the changes lie in. */

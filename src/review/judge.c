@@ -23,7 +23,7 @@ static int stat_outside(const char *path, struct stat *ret) {
         return lstat(path, ret) < 0 ? -errno : 0;
 }
 
-/* What the pair does not cover (other mounts, what lies beside it) is the host's. */
+/* Anything outside the pair (other mounts, entries beside it) is the host's. */
 static int stat_either(void *user, enum protect_side side, const char *path, struct stat *ret) {
         struct view *view = user;
         const char *tail = tail_of(view, path);
@@ -37,7 +37,7 @@ static int stat_either(void *user, enum protect_side side, const char *path, str
         return r == -EXDEV ? stat_outside(path, ret) : r;
 }
 
-/* The directory that a path lies in, on the side that has it, and its last name. */
+/* The directory of a path, on the side that has it, and the path's last name. */
 static int open_parent(struct view *view, enum protect_side side, const char *path, int *ret_root,
                        const char **ret_name) {
         const char *tail = tail_of(view, path);

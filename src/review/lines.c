@@ -6,8 +6,8 @@
  * paths are grown at once until they meet, and each half is compared for itself.
  *
  * Two bounds keep the work near linear: a search that has not met after MOST_COST steps splits where one side came
- * furthest, which gives a correct but not always the shortest answer; and above MOST_LINES what lies between the equal
- * beginning and the equal end is told as replaced whole. */
+ * furthest, which gives a correct but not always the shortest answer; and above MOST_LINES everything between the equal
+ * beginning and the equal end is reported as replaced. */
 #include "lines.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@ void change_list_sort(struct change_list *list);
 /* Of a sorted list: the change at exactly this path, or NULL. */
 struct change *change_list_find(const struct change_list *list, const char *path);
 
-/* Whether `path` is `above` or lies beneath it; "" is above everything. */
+/* Whether `path` is `above` or is beneath it; "" is above everything. */
 bool change_path_beneath(const char *path, const char *above);
 
 /* `paths` as a person writes them ("./a//b/"), made comparable; -EINVAL for "..", an absolute path or one too long. */

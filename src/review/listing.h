@@ -1,9 +1,9 @@
-/* A listing of a directory that is written directly, for telling afterwards what changed in it where there is no layer.
+/* A listing of a directory that is written directly, to find afterwards what changed in it without a layer.
  *
- * Every name is taken down with its inode, type, mode, size and times, and every file with a hash of what it holds: the
+ * Every name is recorded with its inode, type, mode, size and times, and every file with a hash of its content: the
  * cost grows with the directory. Afterwards a file is read again only where one of these differs (a program can set the
- * mtime, but not the ctime), and what was touched and is equal is no change. Other file systems mounted in the
- * directory, and what lies too deep for a path, are not looked at. */
+ * mtime, but not the ctime), and a touched file with equal content is no change. Other file systems mounted in the
+ * directory, and what is too deep for a path, are not looked at. */
 #pragma once
 
 #include <time.h>
@@ -29,5 +29,5 @@ struct listing {
 int listing_take(int directory, struct listing *ret, struct hutch_error *err);
 void listing_done(struct listing *listing);
 
-/* What differs now. Of each change only path, kind and modes are told. */
+/* What differs now. Only path, kind and modes are set in each change. */
 int listing_compare(int directory, const struct listing *before, struct change_list *ret, struct hutch_error *err);

@@ -1,5 +1,5 @@
-/* The manifest of an exported layer: what a tar entry has no word for. A row of NUL-ended records, each a letter,
- * fields and a path:
+/* The manifest of an exported layer: what a tar entry cannot express. A sequence of NUL-terminated records, each a
+ * letter, fields and a path:
  *
  *   w PATH              a whiteout
  *   o PATH              the directory is opaque ("" is never)
@@ -37,11 +37,11 @@ struct manifest_record {
 void manifest_record_done(struct manifest_record *record);
 void manifest_put_hex(struct buf *b, const void *data, size_t len);
 
-/* Reads the record at *at of a text that ends with a NUL, and moves on. -EBADMSG if it is none. */
+/* Reads the record at *at of a text that ends with a NUL, and advances. -EBADMSG if it is not a record. */
 int manifest_next(const char **at, const char *end, struct manifest_record *ret);
 
 /* Whether a path of an archive may be used: relative, of plain names alone, below PATH_MAX. */
 bool manifest_path_is_plain(const char *path);
 
-/* The content of a host's file or link, as `b` has it. */
+/* The content of a host's file or link, as in `b`. */
 int manifest_hash_host(int root, const char *path, bool is_link, char ret[static HASH_SIZE * 2 + 1]);

@@ -95,7 +95,7 @@ static int split(const struct buf *text, struct side *ret) {
         return lines_split(text->data ? text->data : (const uint8_t *) "", text->len, &ret->lines, &ret->n);
 }
 
-/* For each line of the base where the side has it: its number, or SIZE_MAX. */
+/* The line number of each line of the base in the side, or SIZE_MAX. */
 static int match(const struct side *base, const struct side *side, size_t **ret) {
         _cleanup_(freep) bool *old = calloc(base->n + 1, sizeof(*old)), *new = calloc(side->n + 1, sizeof(*new));
         _cleanup_(freep) size_t *found = calloc(base->n + 1, sizeof(*found));

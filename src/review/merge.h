@@ -13,8 +13,8 @@ void merge_keep_base(int layer, int lower, const char *path, const uint8_t hash[
 /* 1: merged; 0: the same lines were changed on both sides; -errno. */
 int merge_texts(const struct buf *base, const struct buf *host, const struct buf *box, struct buf *ret);
 
-/* The merge for a change of an apply that conflicts; `host` and `name` are where the host has the file. *ret_reason
- * says why there is none. 1, 0 or -errno. */
+/* The merge for a conflicting change of an apply; `host` and `name` locate the file on the host. *ret_reason is why it
+ * cannot be merged. 1, 0 or -errno. */
 int merge_change(struct apply *a, size_t i, int host, const char *name, struct buf *ret, const char **ret_reason);
 
 /* A text with some hunks of the box's change only, numbered as a diff shows them. 1; 0: there is no such hunk, or it is

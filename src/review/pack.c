@@ -86,7 +86,7 @@ static int add(struct pack *p, char *path, const struct stat *st) {
         return 0;
 }
 
-/* The directory that a path lies in, and its last name. */
+/* The directory of a path, and its last name. */
 static int open_above(struct pack *p, const char *path, const char **ret_name) {
         const char *slash = strrchr(path, '/');
         _cleanup_(freep) char *directory = strndup(path, slash ? (size_t) (slash - path) : 0);

@@ -6,7 +6,7 @@
 #include "review.h"
 
 struct pack_count {
-        uint64_t entries, bytes, left_out; /* FIFOs, sockets and what lies too deep are left out */
+        uint64_t entries, bytes, left_out; /* FIFOs, sockets and what is too deep are left out */
 };
 
 /* Sends the layer to the archive's maker. Errors of that one come as -EPIPE. */
@@ -24,10 +24,11 @@ int unpack_new(int upper, struct unpack **ret);
 void unpack_free(struct unpack *unpack);
 void unpack_freep(struct unpack **unpack);
 
-/* What the manifest says, before the first entry. */
+/* The content of the manifest, before the first entry. */
 int unpack_manifest(struct unpack *unpack, const char *text, size_t len, struct hutch_error *err);
 
-/* An entry at a path of the upper, then its data. Whatever it says, nothing outside of the upper is touched. */
+/* An entry at a path of the upper, then its data. Whatever the entry contains, nothing outside of the upper is touched.
+ */
 int unpack_item(struct unpack *unpack, const char *path, const char *hard_link, const struct archive_item *item,
                 struct hutch_error *err);
 int unpack_data(struct unpack *unpack, const void *data, size_t len, struct hutch_error *err);

@@ -219,7 +219,7 @@ void put_entry(struct apply *a, size_t i, bool now) {
                 put_flush(a);
 }
 
-/* Names reach the disk with their directory. A directory that cannot be synced is none that could be written in. */
+/* Names reach the disk with their directory. A directory that cannot be synced is one that could not be written in. */
 void put_sync_folders(const struct apply *a) {
         const char *last = NULL;
         size_t last_len = 0, n = 0;

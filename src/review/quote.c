@@ -6,7 +6,7 @@
 
 #include "../base/text.h"
 
-/* Length of the invisible, direction-turning or C1 character at p, 0 if it is none. */
+/* Length of the invisible, direction-changing or C1 character at p, 0 if it is not one. */
 static size_t trick_length(const uint8_t *p, size_t left) {
         if (left >= 2 && p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
                 return 2;

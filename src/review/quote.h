@@ -1,4 +1,4 @@
-/* Names and lines from a hostile tree, written so that they neither mislead a reader nor command a terminal. Pure. */
+/* Names and lines from a hostile tree, escaped so that they neither mislead a reader nor control a terminal. Pure. */
 #pragma once
 
 #include "../base/buf.h"

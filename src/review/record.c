@@ -13,7 +13,7 @@ struct record {
         const struct base *known;
         const struct timespec *begun;
         struct change_list list;
-        bool *unseen; /* of each item: the box never saw it, nor what is beneath it */
+        bool *unseen; /* of each item: the box never saw it, or anything beneath it */
         bool *late;   /* of each item: a directory that changed behind the box's back */
         struct base_writer writer;
 };
@@ -26,7 +26,7 @@ static void record_done(struct record *r) {
         free(r->late);
 }
 
-/* The item of the directory that a path lies in, or NULL. */
+/* The item of the directory that a path is in, or NULL. */
 static const struct change *find_parent(const struct record *r, const char *path) {
         const char *slash = strrchr(path, '/');
         _cleanup_(freep) char *parent = slash ? strndup(path, (size_t) (slash - path)) : NULL;
@@ -51,7 +51,7 @@ static bool was_hiding(const struct base *known, const char *path) {
         return false;
 }
 
-/* Whether something above the path hid the host's names before: then the box never saw what is there now. */
+/* Whether something above the path already hid the host's names: then the box never saw what is there now. */
 static bool was_hidden(const struct base *known, const char *path) {
         char part[PATH_MAX];
 

@@ -48,8 +48,8 @@ struct change {
         uint64_t old_size, new_size; /* of files and links */
         bool type_changed, mode_changed, content_changed;
         bool attrs_changed; /* user.* attributes */
-        bool is_protected;  /* held back by apply unless forced; `note` says why */
-        bool too_deep;      /* what lies in this directory has no path below PATH_MAX: not listed, never applied */
+        bool is_protected;  /* held back by apply unless forced; `note` is the reason */
+        bool too_deep;      /* the content of this directory has no path below PATH_MAX: not listed, never applied */
         bool is_special;    /* a FIFO, socket or device: never applied */
         bool is_hidden;     /* the upper has no entry of that name: one above it hides the host's */
         bool hides;         /* the upper's entry hides what the host has beneath */
@@ -57,13 +57,14 @@ struct change {
 };
 
 struct change_list {
-        struct change *items; /* sorted by the bytes of the path: a directory stands before what is in it */
+        struct change *items; /* sorted by the bytes of the path: a directory comes before its entries */
         size_t n, room;
 };
 
 void change_list_done(struct change_list *list);
 
-/* Every change. A directory that was only copied up is none; a deleted directory is listed with all that was in it. */
+/* Every change. A directory that was only copied up is not a change; a deleted directory is listed with all its
+ * entries. */
 int review_changes(const struct review_pair *pair, int layer, struct change_list *ret, struct hutch_error *err);
 
 /* Whether there is any. 1, 0 or -errno. */
@@ -94,7 +95,7 @@ int review_record_base(const struct review_pair *pair, int layer, const struct t
 
 #define REVIEW_FORCE_CHANGED (1u << 0)   /* also where the host's file changed since */
 #define REVIEW_FORCE_PROTECTED (1u << 1) /* also protected names */
-#define REVIEW_DRY_RUN (1u << 2)         /* nothing is changed, only the fates are told */
+#define REVIEW_DRY_RUN (1u << 2)         /* nothing is changed, only the outcomes are reported */
 #define REVIEW_MERGE (1u << 3)           /* text files that both changed are merged */
 #define REVIEW_FORCE (REVIEW_FORCE_CHANGED | REVIEW_FORCE_PROTECTED)
 
@@ -103,7 +104,7 @@ enum apply_status {
         APPLY_HELD,     /* a protected name */
         APPLY_CONFLICT, /* the host's file changed since the layer was made */
         APPLY_NEVER,    /* a FIFO, socket or device, or too deep */
-        APPLY_DEPENDS,  /* the directory that it lies in was not applied */
+        APPLY_DEPENDS,  /* the directory that it is in was not applied */
         APPLY_FAILED,
         _APPLY_STATUS_MAX
 };

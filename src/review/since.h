@@ -1,9 +1,9 @@
-/* What one run changed, in a box that may have run others before: the difference between two indexes of its topmost
- * layer, over what lies below it. It costs by what the run changed.
+/* What one run changed, in a box that may have had earlier runs: the difference between two indexes of its topmost
+ * layer, over the layers below it. Its cost depends on what the run changed.
  *
- * Only entries whose index entry is another one are looked into. What the box saw there before is in the older index,
- * or, if that has nothing, in what lies below. Names that the run hid (beneath a whiteout or an opaque directory) are
- * listed from below.
+ * Only entries whose index entry differs are examined. What the box saw there before is in the older index, or, if that
+ * has no entry, in the layers below. Names that the run hid (beneath a whiteout or an opaque directory) are listed from
+ * below.
  *
  * The base record (base.h) gets stamps for the names of the host that the run was the first to cover. */
 #pragma once

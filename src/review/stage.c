@@ -1,9 +1,9 @@
 /* Staging; see stage.h.
  *
- * A file is written without a name (O_TMPFILE) where the file system can, so that one that is killed leaves nothing,
- * and is to be synced before it gets one: after a crash of the machine there is the old file or the whole new one. What
- * is to be new is placed so that it fails if something came there meanwhile. What is replaced is looked at once more
- * right before; between that look and the rename lies the only moment in which a host's edit could be lost. */
+ * A file is written without a name (O_TMPFILE) where the file system can, so that a killed apply leaves nothing, and is
+ * synced before it gets one: after a crash of the machine either the old file or the complete new one exists. A new
+ * name is placed such that this fails if the name was created meanwhile. A file to be replaced is checked again right
+ * before; only between that check and the rename could an edit on the host be lost. */
 #include "stage.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ int stage_file(struct journal *journal, int dir, const char *name, int from, con
                 has_acl = acl_keep(dir, name, ret->fd);
         if (has_acl < 0)
                 return has_acl;
-        /* With a list the group's bits are its mask on both sides; without, they must not say more than the box's. */
+        /* With a list the group's bits are its mask on both sides; without, they must not grant more than the box's. */
         if (fchmod(ret->fd, (has_acl ? st->st_mode : acl_mode(from, st->st_mode)) & 07777) < 0)
                 return -errno;
         return !text && futimens(ret->fd, times) < 0 ? -errno : 0;
@@ -195,7 +195,7 @@ int stage_place(struct journal *journal, int dir, struct staged *staged, bool is
         if (renameat2(dir, staged->name, dir, name, exchange ? RENAME_EXCHANGE : 0) < 0)
                 return -errno;
         if (exchange) {
-                /* What stood there has our name now. */
+                /* The old entry has our temporary name now. */
                 if (unlinkat(dir, staged->name, 0) < 0) {
                         r = -errno;
                         (void) renameat2(dir, staged->name, dir, name, RENAME_EXCHANGE);

@@ -28,8 +28,8 @@ int stage_folder(struct journal *journal, int dir, struct staged *ret);
 /* Its content reaches the disk: before it is placed. */
 int stage_sync(const struct staged *staged);
 
-/* Puts it at `name`. `old`: what is to be replaced, NULL: nothing is there. -EEXIST or -ESTALE if that is no longer
- * true; then nothing has changed. */
+/* Puts it at `name`. `old`: what is to be replaced, NULL: nothing. -EEXIST or -ESTALE if that is no longer true; then
+ * nothing has changed. */
 int stage_place(struct journal *journal, int dir, struct staged *staged, bool is_folder, const char *name,
                 const struct stat *old);
 

@@ -7,7 +7,7 @@
 
 #include "apply.h"
 
-/* The length of the part of the path that is the outermost version control directory; 0: it lies in none. */
+/* The length of the part of the path that is the outermost version control directory; 0: it is not in one. */
 size_t unit_root(const char *path);
 
 /* What is applied when: objects before the working tree, and what names them last, so that an apply that is killed

@@ -33,9 +33,8 @@ static size_t shared(const char *a, const char *b) {
         return (!a[n] || a[n] == '/') && (!b[n] || b[n] == '/') ? n : whole;
 }
 
-/* Whether a directory of the upper is opaque, or lies in one that is. What it shares with the last one asked for is not
- * looked at again: names are asked for directory by directory, and the directories may be thousands deep. 1, 0 or
- * -errno. */
+/* Whether a directory of the upper is opaque, or is inside one. The part of the path shared with the previous call is
+ * not examined again: names come directory by directory, and the directories may be thousands deep. 1, 0 or -errno. */
 static int is_hidden(struct view *view, const char *directory) {
         size_t n = view->known ? shared(view->known, directory) : 0, opaque = SIZE_MAX;
         char *copy;

@@ -14,11 +14,11 @@ struct view {
         const struct base *base;  /* what the box never saw is left out; NULL: nothing is */
         struct protect_tree seen; /* this view, as the judge looks at it */
         struct protect *protect;  /* made when first needed */
-        char *known;              /* the directory of the upper that was last asked for what hides the host's */
+        char *known;              /* the directory of the upper that was last checked for hiding the host's */
         size_t known_opaque;      /* how much of its path is the outermost opaque one's; SIZE_MAX: none is */
 };
 
-/* What stands at the path, its link not followed. In *ret_root, if given, the pair's descriptor that it lies beneath.
+/* The entry at the path, its link not followed. *ret_root, if given, is the descriptor of the pair that it is beneath.
  * 0 or -errno. */
 int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_root);
 

@@ -1,13 +1,12 @@
 /* Walking a pair; see walk.h.
  *
- * Directories that are still to be looked at wait on a stack, as paths, and each is opened from the pair's roots when
- * its turn comes: no recursion, two directories open at any time, and a directory that somebody moves meanwhile is
- * simply not there. A directory is looked at in one of three ways: it is in both trees, only in the upper, or only on
- * the host (and so deleted, with all that is in it). Only where the upper's directory is opaque, or lies in one that
- * is, the host's names have to be listed beside the upper's: everywhere else the host's directories are as large as
- * they like and cost nothing.
+ * Directories still to be visited wait on a stack, as paths, and each is opened from the pair's roots when its turn
+ * comes: no recursion, two directories open at any time, and a directory that is moved meanwhile is simply missing. A
+ * directory is looked at in one of three ways: it is in both trees, only in the upper, or only on the host (and so
+ * deleted, with all that is in it). The host's names have to be listed beside the upper's only where the upper's
+ * directory is opaque, or is inside an opaque one: everywhere else the size of the host's directories does not matter.
  *
- * Where paths reach PATH_MAX, the walk ends with a remark: no program of the host could name what lies deeper. */
+ * Where paths reach PATH_MAX, the walk ends with a remark: no program on the host could name anything deeper. */
 #include "walk.h"
 
 #include <errno.h>
@@ -82,7 +81,7 @@ static int judge(struct walk *w, struct change *change) {
         return r < 0 ? fail(w, r, "judge", change->path) : 0;
 }
 
-/* `upper` and `lower` are what stands there, or NULL. */
+/* `upper` and `lower` are the entries there, or NULL. */
 static int add(struct walk *w, const char *path, const struct stat *upper, const struct stat *lower,
                const struct change *flags) {
         enum change_kind kind = !lower ? CHANGE_CREATED : !upper ? CHANGE_DELETED : CHANGE_MODIFIED;

@@ -33,7 +33,7 @@ void *arena_alloc(struct arena *a, size_t size) {
                 }
                 b->room = room;
                 a->total += room;
-                if (size == room && a->blocks) { /* a block of its own goes behind the one that still has room */
+                if (size == room && a->blocks) { /* a separate block goes behind the one that still has space */
                         b->next = a->blocks->next;
                         a->blocks->next = b;
                 } else {

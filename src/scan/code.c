@@ -374,7 +374,7 @@ static const char *plain_name(const char *name) {
         return name;
 }
 
-/* A call whose result is used at once, as in os.popen(x).read(): it is a call of its own. */
+/* A call whose result is used at once, as in os.popen(x).read(): it is a separate call. */
 static void note_passed(struct code *c, const char *name, size_t open) {
         if (!c->passing)
                 return;

@@ -20,7 +20,7 @@ struct scan_finding {
 };
 
 struct scan_report {
-        char *error; /* why there is none; NULL: all well */
+        char *error; /* the error; NULL: none */
         uint32_t language;
         struct scan_finding *findings;
         size_t n;

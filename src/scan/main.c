@@ -1,8 +1,8 @@
-/* hutch-scan: reads scripts of strangers and reports findings; see exchange.h.
+/* hutch-scan: reads untrusted scripts and reports findings; see exchange.h.
  *
- * It is a program of its own so that `hutch run` does not carry PCRE2 and libyaml, and so that the code which reads
- * hostile text can do nothing: rules are read and patterns compiled first, then it gives up every system call but those
- * that read, write and allocate, and only then takes a script. */
+ * It is a separate program so that `hutch run` does not contain PCRE2 and libyaml, and so that the code which reads
+ * hostile text is harmless: rules are read and patterns compiled first, then it gives up every system call except those
+ * that read, write and allocate, and only then reads a script. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -116,7 +116,7 @@ static void try_shapes(struct scan *s, const struct unit *unit, struct shape *co
                         scan_add(s, unit, c->off, shapes[i]->rule);
 }
 
-/* A name with ? and * may be any of the names that rules know. */
+/* A name with ? and * may be any of the names in the rules. */
 static void try_glob(struct scan *s, const struct unit *unit, const struct command *c, const struct command *all,
                      size_t n, struct joined *j) {
         for (size_t i = 0; i < s->rules->n; i++)

@@ -206,7 +206,7 @@ void scan_add(struct scan *s, const struct unit *unit, size_t off, const struct 
         }
         for (size_t i = 0, same = 0; i < s->n_candidates; i++) {
                 same += s->candidates[i].rule == rule;
-                if (same == 20) /* more of the same rule would say no more */
+                if (same == 20) /* more of the same rule would add nothing */
                         return;
         }
         if (s->n_candidates < FINDINGS_MOST)

@@ -60,8 +60,7 @@ void scan_code(struct scan *s, const struct unit *unit); /* Python and JavaScrip
 void scan_markdown(struct scan *s, const struct unit *unit);
 void scan_manifest(struct scan *s, const struct unit *unit);
 
-/* Something inside of a unit that is a text of its own. `off`: where it begins in `outer`; exact: it is there verbatim.
- */
+/* A separate text inside of a unit. `off`: where it begins in `outer`; exact: it is there verbatim. */
 void scan_inner(struct scan *s, const struct unit *outer, size_t off, const char *text, size_t len,
                 enum scan_language language, bool exact);
 
@@ -76,7 +75,8 @@ struct field {
         size_t len;
         uint32_t off;
         bool dynamic;                  /* parts that are not known are \1 */
-        bool glob, odd;                /* odd: its characters were escaped one by one, as nobody writes them */
+        bool glob, odd;                /* odd: its characters were escaped one by one, which is unusual in real scripts
+                                        */
         const struct process *process; /* <(…) */
 };
 

@@ -151,7 +151,7 @@ static void put(struct expansion *x, const char *s, size_t len, bool quoted) {
                         text_addc(&x->text, s[i]);
 }
 
-/* \1 stands for what is not known, \2 for what was fetched. */
+/* \1 means unknown text, \2 fetched text. */
 static void put_unknown(struct expansion *x, bool fetched) {
         text_addc(&x->text, fetched ? '\2' : '\1');
         x->any = true;

@@ -634,7 +634,7 @@ static struct sh_node *read_command(struct sh_parse *p) {
         return node;
 }
 
-/* Words that may stand before a pipeline. Returns whether a command may be missing behind them. */
+/* Words that may come before a pipeline. Returns whether a command may be missing after them. */
 static bool skip_prefixes(struct sh_parse *p) {
         bool any = false;
 

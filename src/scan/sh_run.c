@@ -97,7 +97,7 @@ static enum scan_language interpreter(const char *name, char *ret_letter) {
 
 /* ---- texts that are run ---- */
 
-/* Whether the field is a verbatim piece of the source: then findings in it have lines of their own. */
+/* Whether the field is a verbatim piece of the source: then findings in it have their own lines. */
 static void inner_field(struct eval *ev, const struct field *f, enum scan_language language) {
         const struct unit *u = ev->unit;
         size_t skip = 0;

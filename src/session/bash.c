@@ -1,4 +1,4 @@
-/* Everything that hutch knows about bash, beside data/session.bash, which the shell begins with. */
+/* Everything that hutch depends on in bash, apart from data/session.bash, which the shell reads first. */
 #include "dialect.h"
 
 #include <string.h>

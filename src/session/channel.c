@@ -20,7 +20,7 @@ int channel_init(struct channel *c, int dir, const struct plan *plan) {
                 return (size_t) snprintf(c->path, sizeof(c->path), "%s", plan->channel) < sizeof(c->path)
                                ? 0
                                : -ENAMETOOLONG;
-        /* init made it, under a name that no plan can know. */
+        /* Created by init, under a name that no plan can know. */
         snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
         n = readlink(link, c->path, sizeof(c->path));
         if (n <= 0 || (size_t) n >= sizeof(c->path))
@@ -33,7 +33,7 @@ void channel_done(struct channel *c) {
         closep(&c->dir);
 }
 
-/* The file system knows the box's ids only: what root makes there must be the box's. */
+/* The file system has only the box's ids: what root creates there must belong to the box. */
 static void take_ids(const struct channel *c, bool on) {
         if (!c->foreign)
                 return;
@@ -112,7 +112,7 @@ void channel_remove_pair(struct channel *c, unsigned pair) {
         }
 }
 
-/* A new one, whoever still holds the old, with both ends; who writes may be made to wait. */
+/* A new FIFO with both ends, even if a process still holds the old one; writers may block. */
 static int open_named(struct channel *c, const char *name, int flags, int *ret_read, int *ret_write) {
         _cleanup_(closep) int reader = -1, writer = -1;
         int r;

@@ -1,8 +1,8 @@
 /* One command of a session: its streams, deadline and end.
  *
- * A command is over when the shell has answered for it and what was written until then is delivered. It is ended by
- * interrupts of growing force (see src/init/shell.c): the shell alone, its job, and only as the last way out the shell
- * itself, which then comes back with the state that it had before. A plain sh is ended at once. */
+ * A command is over when the shell has reported its status and the output written until then is delivered. It is ended
+ * by increasingly forceful interrupts (see src/init/shell.c): the shell alone, its job, and as a last resort the shell
+ * itself, which is then restarted with its previous state. A plain sh is ended at once. */
 #include "internal.h"
 
 #include <errno.h>
@@ -160,7 +160,8 @@ static int open_output(struct command *c, int stream) {
         return pump_new(c->s->loop, &input, &c->pumps[stream]);
 }
 
-/* Who opens /dev/stdin when all was written and the writing end is closed would wait for another writer for ever. */
+/* A process that opens /dev/stdin after everything was written and the writing end closed would wait forever for
+ * another writer. */
 static void on_revisit(void *data) {
         struct command *c = data;
 
@@ -206,7 +207,7 @@ static int put_text(struct command *c) {
         return env.oom ? -ENOMEM : channel_put(&s->channel, "env", env.data, env.len);
 }
 
-/* A shell that ended between two runs may not be known to have: then the text is for the one that follows it. */
+/* A shell that ended between two runs may not have been noticed yet: then the text is for its successor. */
 static int send_run(struct command *c) {
         _cleanup_(buf_done) struct buf lines = {0};
         struct session *s = c->s;

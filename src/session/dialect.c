@@ -31,7 +31,7 @@ void dialect_put_dump(struct buf *b, const struct dialect *d) {
         buf_printf(b, "__hutch_dump \"$@\" >&%d\n", d->answers);
 }
 
-/* No text inherits the descriptor of the answers. */
+/* No text inherits the descriptor for answers. */
 void dialect_put_outputs(struct buf *b, const struct dialect *d, const struct dialect_run *run, const char *status) {
         buf_printf(b, " >%s/%u.1 2>%s/%u.2", run->channel, run->pair, run->channel, run->pair);
         if (run->stdin_number < 0)

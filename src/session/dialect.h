@@ -2,8 +2,8 @@
  *
  * The shell is sent lines and answers with records that end with a NUL byte and begin with SHELL_MARK, a kind, and a
  * number. A run is two lines: an interrupt makes the shell drop the rest of the line that it reads, and the second one
- * is the answer. The number tells an answer from one that came too late. What is sent to an idle shell begins with an
- * empty line, which a late interrupt, or what a text wrote into the shell's own pipe, may spoil. */
+ * is the answer. The number distinguishes an answer from a late one. What is sent to an idle shell begins with an empty
+ * line, which a late interrupt, or data that a text wrote into the shell's own pipe, may corrupt. */
 #pragma once
 
 #include "../base/buf.h"
@@ -53,7 +53,7 @@ void dialect_put_assignments(struct buf *b, const char *env, size_t len);
 /* A dump without the variables of these names. */
 void dialect_put_without(struct buf *b, const char *state, size_t len, char *const *names);
 
-/* Parts of put_run() that both share: the text with its streams, and the answer. */
+/* Parts of put_run() that both use: the text with its streams, and the answer. */
 void dialect_put_source(struct buf *b, const struct dialect *d, const struct dialect_run *run);
-/* `status`: what the answer is if the text reports none of its own. */
+/* `status`: the answer if the text reports no status. */
 void dialect_put_outputs(struct buf *b, const struct dialect *d, const struct dialect_run *run, const char *status);

@@ -99,7 +99,7 @@ void dump_report(struct session *s) {
                 receive(s->dump.user, s->dump.text, s->dump.len);
 }
 
-/* One that an interrupt cut short is asked for again by the probe. */
+/* A dump that an interrupt cut short is requested again by the probe. */
 void dump_received(struct session *s, const char *dump, size_t len) {
         if (len < strlen(DIALECT_END) ||
             memcmp(dump + len - strlen(DIALECT_END), DIALECT_END, strlen(DIALECT_END)) != 0)

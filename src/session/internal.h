@@ -76,7 +76,7 @@ struct shell { /* the process that runs the commands */
 
 struct queue {
         struct command *now, *first;
-        struct command *acting; /* what is performed; then there is no command */
+        struct command *acting; /* the action in progress; `now` is NULL then */
         unsigned long numbers;
         int last_status; /* of the last run */
 };
@@ -103,7 +103,7 @@ struct visitor { /* a shell at a terminal */
 };
 
 struct freeze {
-        void (*held)(void *user, int r); /* NULL: nothing is to stop */
+        void (*held)(void *user, int r); /* NULL: nothing is to be stopped */
         void *user;
         bool ordered;
         unsigned replies; /* that init owes */
@@ -168,7 +168,7 @@ void queue_lose(struct command *c); /* what was to be performed */
 int command_begin(struct command *c, struct hutch_error *err);
 void command_answered(struct command *c, int status);
 void command_stdin_is_open(struct command *c);
-void command_send(struct command *c);     /* to a shell that follows the one that was gone */
+void command_send(struct command *c);     /* to the shell that replaces one that ended */
 int command_ask_again(struct command *c); /* for the answer */
 void command_interrupt(struct command *c, enum hutch_kill_reason reason);
 void command_finish(struct command *c); /* reports the outcome and frees it */
@@ -179,10 +179,10 @@ void dump_init(struct session *s);
 void dump_request(struct session *s);
 void dump_received(struct session *s, const char *dump, size_t len);
 void dump_take(struct session *s, const char *dump, size_t len);
-void dump_report(struct session *s);         /* to whoever asked for it */
+void dump_report(struct session *s);         /* to the requester */
 void dump_forget_request(struct session *s); /* the shell is gone */
 void history_add(struct session *s, const char *text);
-void history_put(struct session *s, struct buf *lines, const char *text); /* if the text may want it */
+void history_put(struct session *s, struct buf *lines, const char *text); /* if the text may need it */
 
 /* visitor.c */
 void visitor_begin(struct session *s); /* the state is known */

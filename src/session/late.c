@@ -58,7 +58,7 @@ static void on_late(void *data, uint32_t events _unused_) {
         late_free(late);
 }
 
-/* The oldest gives way; who still prints there gets SIGPIPE. */
+/* The oldest gives way; a process that still writes there gets SIGPIPE. */
 static void thin_out(struct session *s) {
         struct late **at = &s->lates;
 
@@ -70,7 +70,7 @@ static void thin_out(struct session *s) {
         }
 }
 
-/* What is left in a FIFO cannot be put back, so it is only asked whether somebody holds it. */
+/* What was read from a FIFO cannot be put back, so this only checks whether a process holds it. */
 static bool is_let_go(const struct command *c) {
         struct pollfd ends[2] = {{.fd = c->out[0], .events = POLLIN}, {.fd = c->out[1], .events = POLLIN}};
 
@@ -78,7 +78,7 @@ static bool is_let_go(const struct command *c) {
                ends[1].revents == POLLHUP;
 }
 
-/* False: nobody holds them. They are its own from here on. */
+/* False: no process holds them. Takes over the descriptors in any case. */
 static bool watch(struct late *late, int fds[2]) {
         bool held = false;
 
@@ -111,7 +111,7 @@ static void add(struct late *late) {
 void late_keep(struct session *s, struct command *c) {
         struct late *late;
 
-        if (c->out[0] < 0 || c->out[1] < 0) { /* its reader was gone, and who writes there may not have noticed */
+        if (c->out[0] < 0 || c->out[1] < 0) { /* its reader was gone, and writers may not have noticed */
                 channel_remove_pair(&s->channel, c->pair);
                 c->pair = CHANNEL_NO_PAIR;
         }

@@ -26,9 +26,9 @@ static void put_visitor(struct buf *b, const char *channel, const struct buf *hi
                    channel, channel);
 }
 
-/* `command` keeps an error in a text from throwing away the answer with what else the shell has read ahead. busybox
- * takes any signal at its stdin for the end, and shares what it has read ahead with its own programs: so the lines come
- * from a FIFO that is opened by name. */
+/* `command` keeps an error in a text from discarding the answer together with what else the shell has read ahead.
+ * busybox treats any signal during a read of stdin as end of file, and shares what it has read ahead with the programs
+ * that it starts: so the lines come from a FIFO that is opened by name. */
 const struct dialect dialect_plain = {.prelude = session_sh,
                                       .answers = 9,
                                       .print = "\\command printf",

@@ -1,4 +1,4 @@
-/* The processes of a session's box, as the warden sees them: which ones there are, and what they use. */
+/* The processes of a session's box, as seen from the warden: which ones exist, and what they use. */
 #include "internal.h"
 
 #include <dirent.h>
@@ -132,8 +132,8 @@ static void on_sample(void *data) {
         timer_set(s->loop, &s->usage.sample, wait < SAMPLE_MOST_MS ? wait : SAMPLE_MOST_MS);
 }
 
-/* The shell's own time in nanoseconds; of its children, that it waited for, the kernel shows ticks. What it holds in
- * memory comes along. Both files stay open: this is read before and after each run. */
+/* The shell's own time in nanoseconds; for the children that it waited for, the kernel reports ticks. Its memory is
+ * read as well. Both files stay open: this is read before and after each run. */
 static double cpu_ms(const struct session *s, uint64_t *ret_memory) {
         char stat[1024], schedstat[128];
         unsigned long long own_ns = 0, pages = 0;

@@ -97,8 +97,8 @@ static void give_up(struct session *s, const struct outcome *why) {
         s->in.ended(s->in.user, why);
 }
 
-/* A box that ran into a limit is started again. The shell gets the state of the last completed run; what else ran, and
- * what was in directories without a layer, is gone. */
+/* A box that ran into a limit is started again. The shell gets the state of the last completed run; other processes,
+ * and what was in directories without a layer, are lost. */
 static void on_revive(void *data) {
         struct session *s = data;
         struct outcome failed = {.exit_code = 125};
@@ -126,7 +126,7 @@ static void on_box_done(void *user, struct run *box) {
 
         if (s->queue.acting)
                 return; /* session_performed() comes back to it, or another session takes the place of this one */
-        /* A state that runs into the limit again would do so for ever. */
+        /* Restoring a state that runs into the limit again would repeat forever. */
         s->shell.failures = s->queue.now ? 0 : s->shell.failures + 1;
         revive = revive && s->shell.failures <= REVIVALS_MOST;
 

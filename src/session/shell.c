@@ -1,9 +1,9 @@
-/* The shell of a session: its start, what it is sent, what it answers, its end.
+/* The shell of a session: its start, what is sent to it, its answers, its end.
  *
- * A text may have redefined what the answer is made of, or an interrupt thrown the line away that asks for it; the
- * answer would then never come. A shell takes a line from its pipe when it is done with those before. So a line that is
- * written after the others, and gone from the pipe later, proves that the answer should have come. The first such lines
- * ask for it again; then the shell is ended, and comes back with the state that was known last. A shell that is busy,
+ * A text may have redefined the commands that produce the answer, or an interrupt may have discarded the line that
+ * requests it; the answer would then never arrive. A shell reads a line from its pipe when it is done with those
+ * before. So once a line written after the others has left the pipe, the answer should have arrived. The first such
+ * lines request it again; then the shell is ended, and restarted with its last known state. A shell that is busy,
  * stopped or starved leaves the line where it is; one that became another program cannot be sent anything, and is
  * waited for. */
 #include "internal.h"
@@ -128,7 +128,7 @@ static void take_record(struct session *s, char *record, size_t len) {
         switch (record[1]) {
         case 'S':
                 s->shell.begins = false;
-                channel_remove(&s->channel, CHANNEL_LINES); /* the shell has it open, and no other process may */
+                channel_remove(&s->channel, CHANNEL_LINES); /* the shell has it open; no other process may */
                 break;
         case 'D':
                 dump_received(s, record + 2, len - 2);
@@ -276,7 +276,7 @@ static bool is_unread(const struct session *s, const struct command *c) {
                (size_t) unread >= c->sent;
 }
 
-/* A shell that ends again and again before it answers has a state that ends it. */
+/* A shell that ends repeatedly before it answers has a state that makes it end. */
 static void count_failure(struct session *s, const struct command *c, bool answered) {
         if (c && c->reason != HUTCH_NOT_KILLED) /* an interrupt ended it */
                 return;

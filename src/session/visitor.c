@@ -48,7 +48,7 @@ int session_attach(struct session *s, void (*attached)(void *user, int master),
         return 0;
 }
 
-/* What it runs may ignore that its terminal is gone, and commands would wait for it for ever. */
+/* What it runs may ignore that its terminal is gone, and commands would wait for it forever. */
 static void on_hang_up(void *data) {
         struct session *s = data;
 

@@ -108,7 +108,7 @@ static void put_number(struct buf *b, uint64_t n) {
         buf_printf(b, ",%03u", (unsigned) (n % 1000));
 }
 
-/* A line of its own, ended as the output itself ends its lines. */
+/* A separate line, terminated in the way in which the output terminates its lines. */
 static void put_mark(const struct budget *b, int stream, uint64_t dropped, bool raw, struct buf *last) {
         const char *end = raw ? "\r\n" : "\n";
 

@@ -78,7 +78,7 @@ static void on_signal(void *data, uint32_t events _unused_) {
                 case SIGWINCH:
                         resize(f);
                         break;
-                case SIGCONT: /* stopped by somebody else; the shell may have changed the modes meanwhile */
+                case SIGCONT: /* stopped from outside; the shell may have changed the modes meanwhile */
                         if (!f->terminal.raw)
                                 break;
                         f->terminal.raw = false;

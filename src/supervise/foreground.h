@@ -1,4 +1,4 @@
-/* One run in the process that asked for it: signals go to the command, the terminal too. */
+/* One run in the calling process: signals go to the command, and so does the terminal. */
 #pragma once
 
 #include "run.h"

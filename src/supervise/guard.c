@@ -4,12 +4,12 @@
  * which such names lie (never a walk of the tree):
  *
  * - The host replaces such a file (git and editors rename a new one over it), which takes the read-only bind away. The
- *   guard stops the box, judges the new content, attaches the file again and lets the box go on. A box that has the new
- *   file open for writing is ended.
- * - A name appears that was not there. Who made it cannot be known; it is moved into quarantine and reported.
+ *   guard stops the box, judges the new content, attaches the file again and lets the box continue. A box that has the
+ * new file open for writing is ended.
+ * - A name appears that was not there. Its creator cannot be determined; it is moved into quarantine and reported.
  *
  * A git configuration is judged by its content: keys that run programs and were not there before take it to quarantine,
- * and the last good content comes back. Between an event and the repair lies a moment in which the host could run what
+ * and the last good content is restored. Between an event and the repair the host could briefly run what
  * it finds, so this is detection and repair, and reported as degraded. */
 #include "guard.h"
 
@@ -352,7 +352,7 @@ static void ask_for_repair(struct guard *g) {
                 wanted = wanted || g->sealed[i].changed;
         if (!wanted || g->holding)
                 return;
-        /* A session's box is held by its own warden for other reasons; it is repaired as it runs. */
+        /* A session's box is stopped by its warden for other reasons; it is repaired while it runs. */
         if (!g->run->in.plan->session && g->run->in.plan->traits & TRAIT_OWN_PIDS &&
             run_order(g->run, ORDER_HOLD, HOLD_BEGIN, NULL, 0) >= 0)
                 g->holding = true;

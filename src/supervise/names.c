@@ -1,8 +1,8 @@
-/* The host's resolver set-up while a box with an allowlist runs: /etc/resolv.conf and /etc/hosts. The relay cannot open
- * files, so the warden watches them, and sends it what they hold once they have changed.
+/* The host's resolver configuration while a box with an allowlist runs: /etc/resolv.conf and /etc/hosts. The relay
+ * cannot open files, so the warden watches them, and sends it their content when they change.
  *
  * Programs replace these files or write into them, and resolv.conf often is a link into /run (systemd-resolved,
- * NetworkManager): so the directories are watched as well as the files, and the watches are made anew each time. */
+ * NetworkManager): so the directories are watched as well as the files, and the watches are set again each time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -53,7 +53,7 @@ static bool fill(struct pump *p) {
                 p->to_drain -= (size_t) n;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return false;
-        /* EIO is how a terminal says that its other side is gone. */
+        /* EIO is a terminal's report that its other side is gone. */
         if (n < 0 && !(errno == EIO && p->in.from_terminal) && p->in.hooks.failed)
                 p->in.hooks.failed(p->in.hooks.data, errno);
         if (n <= 0)
@@ -128,7 +128,7 @@ static void wait_for(struct pump *p, bool readable) {
                 give_up(p, -r);
 }
 
-/* Delivers what is pending; true when all of it is gone. */
+/* Delivers what is pending; true when all of it is delivered. */
 static bool flush(struct pump *p) {
         while (p->at < p->pending.len) {
                 ssize_t n = deliver(p, p->pending.data + p->at, p->pending.len - p->at);
@@ -226,7 +226,7 @@ void pump_drain(struct pump *p) {
         if (!p || p->done || p->draining)
                 return;
         p->draining = true;
-        /* What is in a pipe now, and no more: somebody may go on writing faster than it is read. */
+        /* What is in a pipe now, and no more: a process may keep writing faster than it is read. */
         p->to_drain =
                 fstat(p->in.from_fd, &st) == 0 && S_ISFIFO(st.st_mode) && ioctl(p->in.from_fd, FIONREAD, &there) == 0
                         ? (size_t) there

@@ -1,5 +1,6 @@
 /* A pump moves bytes from one place to another without ever blocking the loop and without holding more than one chunk:
- * it reads only when what it read before is gone, so that a slow reader slows the box and not the warden's memory. */
+ * it reads only when what it read before is delivered, so that a slow reader slows the box and does not fill the
+ * warden's memory. */
 #pragma once
 
 #include "../base/buf.h"
@@ -14,7 +15,7 @@ enum pump_end {
 struct pump;
 
 struct pump_hooks {
-        /* Looks at what was read and says how much of it goes on: the first *ret bytes. */
+        /* Examines what was read and returns how much of it is passed on: the first *ret bytes. */
         size_t (*admit)(void *data, const uint8_t *bytes, size_t len);
         /* Called once, when nothing more will come and everything is delivered. What is appended to `last` still goes
          * out. */
@@ -40,11 +41,11 @@ struct pump_input {
 
 int pump_new(struct loop *loop, const struct pump_input *input, struct pump **ret);
 void pump_free(struct pump *pump);
-/* The caller's fd as a pump wants it: a description of its own, so that making it non-blocking does not change the
+/* A copy of the caller's fd for a pump: a separate description, so that making it non-blocking does not change the
  * caller's; or -errno. */
 int pump_reopen(int fd, int flags);
-/* Nothing more will be written: what is there now is the rest. */
+/* Nothing more will be written: what is there now is the remainder. */
 void pump_drain(struct pump *pump);
-/* Delivers what has been written so far; waits for the reader, but not for ever. */
+/* Delivers what has been written so far; waits for the reader, but not forever. */
 void pump_flush(struct pump *pump);
 bool pump_is_done(const struct pump *pump);

@@ -1,4 +1,4 @@
-/* See quarantine.h. Names are moved by descriptor: a box that swaps a directory for a link leads nobody elsewhere. */
+/* See quarantine.h. Names are moved by descriptor: a box that swaps a directory for a link cannot redirect the move. */
 #include "quarantine.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* See reattach.h. The caller made the box's user namespace, so its child has every capability in it, and there alone.
+/* See reattach.h. The caller created the box's user namespace, so its child has every capability in it, and only there.
  * It is not in the box's pid namespace: no process of the box sees it. */
 #include "reattach.h"
 
@@ -58,7 +58,7 @@ static int attach(const char *place, struct stat *ret) {
         return sys_move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
-/* ---- who has it open ---- */
+/* ---- which processes have it open ---- */
 
 static bool fd_writes(const char *pid, const char *number) {
         char path[64], text[256], *flags;

@@ -1,6 +1,6 @@
 /* See run.h.
  *
- * A run is over when three things happened in whatever order: init said how the target ended, init itself was reaped
+ * A run is over when three things happened, in any order: init reported how the target ended, init itself was reaped
  * (from then on no process of the box exists), and every output stream was read to its end. */
 #include "guard.h"
 #include "network.h"
@@ -129,7 +129,7 @@ static void take_event(struct run *run, const uint8_t *data, size_t len) {
                 run->in.event(run->in.event_user, event);
 }
 
-/* One message of init's; false when there is none for now, or none will come. */
+/* One message from init; false when none is available now, or none will come. */
 static bool take_message(struct run *run) {
         union {
                 struct init_message whole;
@@ -230,7 +230,7 @@ static void on_connect(void *data, uint32_t events _unused_) {
                 force(run);
 }
 
-/* The group counts everything that ever ran in the box, also what nobody waited for. */
+/* The group counts everything that ever ran in the box, including processes that were never waited for. */
 static bool is_out_of_time(const struct run *run) {
         double cpu_ms = 0;
         uint64_t peak;
@@ -291,10 +291,9 @@ static void on_end(void *data, uint32_t events _unused_) {
                 run->reason = HUTCH_KILLED_MEMORY;
         if (run->reason == HUTCH_NOT_KILLED && run->group && is_out_of_time(run))
                 run->reason = HUTCH_KILLED_CPU;
-        pump_free(take_ptr(run->pumps[0])); /* nobody is left to read it */
+        pump_free(take_ptr(run->pumps[0])); /* no reader is left */
         pump_free(take_ptr(run->keys));
-        /* What the box has written is in the pipes. A write end that it passed to somebody else keeps nobody waiting.
-         */
+        /* What the box has written is in the pipes. A write end that it passed to another process delays nothing. */
         for (int i = 1; i < 3; i++)
                 pump_drain(run->pumps[i]);
         pump_drain(run->screen);
@@ -345,7 +344,7 @@ void run_end_by_limit(struct run *run, enum hutch_kill_reason reason) {
         kill_now(run);
 }
 
-/* hutch's own failure, told already; it is never mistaken for the command's. */
+/* hutch's own failure, already reported; it is never mistaken for the command's. */
 void run_give_up(struct run *run) {
         run->failed = true;
         error_stage(&run->outcome.error, "supervise");
@@ -364,7 +363,7 @@ static void on_check(void *data) {
                 timer_set(run->loop, &run->check, CHECK_EVERY_MS);
 }
 
-/* A watch that fails is hutch's failure: a limit that nobody keeps would be none. */
+/* A watch that fails is hutch's failure: the limit would not be enforced. */
 static void on_meter(void *data, uint32_t events _unused_) {
         struct run *run = data;
         uint64_t bytes;
@@ -507,8 +506,8 @@ const struct outcome *run_outcome(const struct run *run) {
         return run->over ? &run->outcome : NULL;
 }
 
-/* The whole tree, at once. init ends it when the warden is gone, where the kernel does not; one that was stopped does
- * not. */
+/* The whole tree, at once. If the kernel does not end it when the warden is gone, init does, but not an init that was
+ * stopped. */
 static void kill_box(struct run *run, bool wait) {
         struct pollfd end = {.fd = run->box.pidfd, .events = POLLIN};
 

@@ -17,7 +17,7 @@ struct outcome { /* the result before it becomes a hutch_result */
         uint64_t dropped[3];
         double duration_ms, cpu_ms;
         uint64_t peak_memory;
-        uint64_t waited_ms[2]; /* for what its limits kept from it, where a control group can tell */
+        uint64_t waited_ms[2]; /* for what its limits denied it, where a control group reports that */
         struct hutch_error error;
 };
 
@@ -50,7 +50,7 @@ struct run_input {
         void (*done)(void *user, struct run *run);
         void (*stopped)(void *user, int sig); /* the command was stopped by this signal */
         void *user;
-        /* A session's box: what its init says; the fd is the callee's. */
+        /* A session's box: the messages of its init; the fd belongs to the callee. */
         void (*message)(void *user, const struct init_message *message, int fd);
         struct tail *tail; /* NULL: not wanted */
         int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
@@ -75,6 +75,6 @@ void run_forget_stops(struct run *run); /* reports of stops that wait to be read
 
 const struct outcome *run_outcome(const struct run *run); /* NULL until it is over */
 void run_free(struct run *run);                           /* ends it if it still runs, and waits for that */
-/* The same without waiting: `gone` is called when no process of the box is left, maybe before this returns. Until then
- * the plan lives on. */
+/* The same without waiting: `gone` is called when no process of the box is left, maybe before this returns. The plan
+ * must stay valid until then. */
 void run_end(struct run *run, void (*gone)(void *user), void *user);

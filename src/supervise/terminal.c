@@ -101,9 +101,9 @@ static bool same_modes(const struct termios *a, const struct termios *b) {
                memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
 }
 
-/* Whether the terminal is as hutch left it: the modes are those that it set, and the foreground is hutch's own process
- * group, or already that of the shell that saw it die. If hutch was stopped and another program has the terminal, that
- * program's modes and screen are none of our business. */
+/* Whether the terminal is unchanged since hutch's end: the modes are those that it set, and the foreground is hutch's
+ * own process group, or already that of the shell that saw it die. If hutch was stopped and another program has the
+ * terminal, that program's modes and screen must be left alone. */
 static bool is_left_behind(const struct terminal *t, int fd, pid_t group) {
         struct termios now;
         pid_t foreground = tcgetpgrp(fd);
@@ -112,8 +112,8 @@ static bool is_left_behind(const struct terminal *t, int fd, pid_t group) {
                (foreground == group || foreground == getpgid(getsid(0)));
 }
 
-/* Waits for hutch's end. Without a word before (a byte means that all is well) the modes are put back. It stays in
- * hutch's session, which is what lets it ask who has the terminal, in a process group of its own. */
+/* Waits for hutch's end. Unless a byte was received before (which means that all is well), the modes are restored. It
+ * stays in hutch's session, so that it can ask which group has the terminal, but in a separate process group. */
 static void _noreturn_ guard(const struct terminal *t, int pipe) {
         pid_t group = getpgrp();
         sigset_t all;

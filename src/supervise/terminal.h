@@ -1,11 +1,12 @@
-/* The person's terminal while a box has the floor.
+/* The user's terminal while a box has control of it.
  *
- * The box gets a pseudo terminal of its own; what is typed goes to it byte by byte, so the person's terminal is put
- * into raw mode and its modes are the box's business. A guard, a process of its own, puts the modes back if hutch is
+ * The box gets a separate pseudo terminal; input is sent to it byte by byte, so the user's terminal is put into raw
+ * mode and the box sets modes on its own terminal only. A guard, a separate process, restores the modes if hutch is
  * killed before it can.
  *
- * Where only some of the three streams are terminals (`hutch x | less`), somebody else may be reading the keyboard:
- * there the box starts without the floor, and takes it only when it reads from its terminal or changes its modes. */
+ * Where only some of the three streams are terminals (`hutch x | less`), another program may be reading the keyboard:
+ * then the box starts without control of the terminal, and takes it only when it reads from its own or changes its
+ * modes. */
 #pragma once
 
 #include <stdint.h>
@@ -30,7 +31,7 @@ struct terminal {
         int guard_pipe;
 };
 
-/* Finds the terminal among the streams; .fd is -1 if there is none. */
+/* Finds the terminal among the streams; .fd is -1 if none is one. */
 int terminal_open(struct terminal *t, const int fds[3], struct hutch_error *err);
 bool terminal_in_foreground(const struct terminal *t);
 int terminal_take(struct terminal *t); /* raw mode, with a guard */

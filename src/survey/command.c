@@ -1,12 +1,12 @@
-/* What a command that lives in the home needs of it.
+/* What a command installed in the home needs of it.
  *
  * The command is looked for as a shell would, and followed as the kernel would: each link on the way, the program, its
- * interpreter if it is a script, and what `env` finds for one. Where a step lies in the home, the toolchain that it
- * belongs to is attached (data/toolchains), or what else holds it: the prefix of a `bin`, the packages around a file in
- * `node_modules`, the directory itself, and where that would grant too much the one file or link.
+ * interpreter if it is a script, and what `env` finds for one. If a step is in the home, the toolchain that it belongs
+ * to is attached (data/toolchains), or what else contains it: the prefix of a `bin`, the packages around a file in
+ * `node_modules`, the directory itself, or, if that would grant too much, the one file or link.
  *
- * A link or script in a directory that a box may have written is not believed so far: it can lead to toolchains of the
- * table, which hold programs alone, and to nothing else. */
+ * A link or script in a directory that a box may have written is trusted less: it can lead only to toolchains of the
+ * table, which contain nothing but programs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -62,7 +62,7 @@ static bool is_hidden(const char *tail) {
         return startswith(tail, ".") || strstr(tail, "/.");
 }
 
-/* A program in the `bin` of a prefix needs what lies beside it. */
+/* A program in the `bin` of a prefix needs the directories beside it. */
 static int attach_prefix(struct search *w, const char *bin, const char *prefix) {
         static const char *const beside[] = {"lib", "lib64", "libexec", "share"};
         const char *tail = path_tail(prefix, w->s->home);
@@ -127,7 +127,7 @@ static void look_at_step(struct search *w, const char *path, const char *link_te
                 w->r = r;
 }
 
-/* The home under the name that the box knows it by. */
+/* The home under the name that it has in the box. */
 static int rename_home(const struct search *w, char **path) {
         const char *real = w->s->home_fact.real;
         char *named;
@@ -217,7 +217,7 @@ static int find_in_path(const struct search *w, const char *name, char **ret) {
         return 0;
 }
 
-/* The interpreter of a script: a path, or with `env` a name. NULL: it is none. */
+/* The interpreter of a script: a path, or with `env` a name. NULL: it is not a script. */
 static int read_interpreter(const char *file, char room[256]) {
         _cleanup_(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         struct stat st;
@@ -272,8 +272,8 @@ static int follow_program(struct search *w, const char *path) {
         return next ? w->r : -ENOMEM;
 }
 
-/* PATH as the box is to have it: its directories of the home whose toolchains are known, attached. One that is a link
- * outside of the home, made anew for each login, stands for where it leads. */
+/* PATH for the box: its directories in the home whose toolchains are known, attached. A link outside of the home,
+ * created again for each login, is replaced by its target. */
 static int attach_path(struct search *w) {
         const char *path = strv_find_assignment(w->s->env, "PATH");
         _cleanup_(freep) char *copy = strdup(path ? path : "");

@@ -1,12 +1,12 @@
 /* Which file systems are mounted beneath a directory, and how the directory is split into parts that have none.
  *
- * Who is not root cannot have a copy of a directory without what is mounted in it: the kernel locks mounts together
- * when a user namespace copies them, for what is beneath a mount may be hidden by it on purpose. So no overlay takes
- * such a directory, and each part of it must have one of its own: every mount, every directory on the way to one, and
- * every directory beside those ways.
+ * A process that is not root cannot copy a directory without the file systems mounted in it: the kernel locks mounts
+ * together when a user namespace copies them, because what is beneath a mount may be hidden on purpose. So no overlay
+ * accepts such a directory, and each part of it needs a separate one: every mount, every directory on the way to one,
+ * and every directory beside those ways.
  *
- * The list of mounts also holds those that something was mounted over later: what a path leads to now is asked of the
- * path itself. */
+ * The list of mounts also contains those that were covered by a later mount: what a path leads to now is determined
+ * from the path itself. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,8 @@ static int add(struct path_fact *fact, const char *path, const struct stat *st, 
         return 0;
 }
 
-/* A mount in a directory that the caller may not enter: the directory stands for it. It is as closed to the box. */
+/* A mount in a directory that the caller may not enter: it is represented by the directory, which is just as closed to
+ * the box. */
 static int add_closed(struct path_fact *fact, char *path) {
         struct mount_fact *one;
         struct stat st = {0};
@@ -117,9 +118,8 @@ static int add_ways(struct path_fact *fact, const char *mount) {
         return 0;
 }
 
-/* The directories in `directory` that are neither mounts nor ways. One that cannot be listed is found out by who
- * attaches it.
- */
+/* The directories in `directory` that are neither mounts nor on the way to one. A directory that cannot be listed is
+ * noticed when it is attached. */
 static int add_beside(struct path_fact *fact, const char *directory) {
         DIR *dir = opendir(directory);
         struct dirent *entry;

@@ -1,7 +1,7 @@
 /* Patterns of --hide: which files and directories match now.
  *
- * A pattern is a path in which `*`, `?` and `[…]` stand for parts of one name and `**` for any number of directories.
- * All patterns that begin at the same directory share one walk of it, which reads names and types only: links are not
+ * A pattern is a path in which `*`, `?` and `[…]` match parts of one name and `**` for any number of directories. All
+ * patterns that begin at the same directory share one walk of it, which reads names and types only: links are not
  * followed, and what is hidden as a whole is not entered. The last name of a pattern decides first, so that most names
  * cost a comparison of one byte for each pattern. */
 #include <dirent.h>

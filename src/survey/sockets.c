@@ -1,6 +1,6 @@
-/* Well-known control sockets in directories that a policy attaches (data/control-sockets): who may connect to one acts
- * outside of the box. Nothing is searched: only the paths of the list are looked at, and only those that can lie in
- * what is attached. */
+/* Well-known control sockets in directories that a policy attaches (data/control-sockets): a process that may connect
+ * to one acts outside of the box. There is no search: only the paths of the list are checked, and only those that can
+ * be in what is attached. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <glob.h>

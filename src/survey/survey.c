@@ -65,7 +65,7 @@ static int find_user(uid_t uid, struct survey *s) {
         return home && home[0] == '/' ? path_make_absolute(home, NULL, &s->passwd_home) : 0;
 }
 
-/* Whatever else a look fails with says nothing about what is there, and a plan made of it would be another one. */
+/* Any other error reveals nothing about what exists, and a plan made from it would be wrong. */
 static bool is_absence(int errnum) {
         return errnum == ENOENT || errnum == ENOTDIR || errnum == EACCES || errnum == ELOOP;
 }
@@ -104,9 +104,7 @@ static int look_at_system(struct survey *s) {
         return 0;
 }
 
-/* Where a path that may not exist yet will lie: its deepest directory that is there resolved, the rest as it is
- * written.
- */
+/* Where a path that may not exist yet will be: its deepest existing directory resolved, the remainder as written. */
 static int resolve_ahead(const char *path, char **ret) {
         _cleanup_(freep) char *head = NULL;
         char real[PATH_MAX];
@@ -146,7 +144,7 @@ static int add_own_folder(struct survey *s, const char *variable, const char *be
         if (r < 0)
                 return -ENOMEM;
         r = strv_push(&s->own_folders, path);
-        /* Also where it really lies, or will once it is made, if a link leads there. */
+        /* Also its real place, or the place where it will be created, if a link leads there. */
         if (r >= 0)
                 r = resolve_ahead(path, &real);
         if (r >= 0 && !streq(real, path))
@@ -213,7 +211,7 @@ static int look_at_caller(struct survey *s) {
                 r = -ENOMEM;
         if (r >= 0)
                 r = add_own_folder(s, "XDG_CACHE_HOME", ".cache");
-        if (r >= 0 && strv_length(s->own_folders) > n) { /* the last is where it really lies */
+        if (r >= 0 && strv_length(s->own_folders) > n) { /* the last is its real place */
                 s->cache = strdup(s->own_folders[strv_length(s->own_folders) - 1]);
                 r = s->cache ? 0 : -ENOMEM;
         }

@@ -1,7 +1,8 @@
 /* The survey looks at what a policy names and what the caller is, once, before the plan is made: which paths exist and
- * where they really lie, which system directories the host has, who is calling. It decides nothing and changes nothing.
+ * where they really are, which system directories the host has, and who the caller is. It decides nothing and changes
+ * nothing.
  *
- * Its cost depends on what the policy names, never on what a workspace holds. */
+ * Its cost depends on what the policy names, never on the content of a workspace. */
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +15,7 @@ struct mount_fact {
         char *path;
         bool directory; /* else a file, or: */
         bool special;   /* a socket, FIFO or device */
-        bool mounted;   /* a file system of its own */
+        bool mounted;   /* a separate file system */
         bool split;     /* others are mounted in it, so that no overlay takes it as it is */
         dev_t dev;
         ino_t ino;
@@ -23,7 +24,7 @@ struct mount_fact {
 };
 
 struct path_fact {
-        char *real;  /* where the path really lies, links resolved; NULL if it does not exist */
+        char *real;  /* the real path, links resolved; NULL if it does not exist */
         int errnum;  /* why not */
         mode_t type; /* S_IFDIR, S_IFREG, … */
         dev_t dev;   /* which it is, so that what is attached is what was looked at */
@@ -48,7 +49,7 @@ struct system_fact {
 
 /* What the box gets to read of the home because programs of the caller's PATH live there. */
 struct toolchain_fact {
-        char *path; /* in the home, under the name that the caller knows it by */
+        char *path; /* in the home, under the caller's name for it */
         char *link; /* it is a link, with this text; else: */
         struct path_fact fact;
 };
@@ -58,7 +59,7 @@ struct toolchain_fact {
 struct survey {
         char **env;        /* the caller's environment */
         char *user, *home; /* the caller's; home is NULL where none is known */
-        char *passwd_home; /* of /etc/passwd, whatever the environment says */
+        char *passwd_home; /* of /etc/passwd, whatever the environment contains */
         struct path_fact home_fact;
         char *host_name;
         struct path_fact workspace;
@@ -80,11 +81,11 @@ struct survey {
         char **path;     /* the directories of the caller's PATH, as the box has them; NULL: not looked at */
         struct system_fact system[N_SYSTEM_MOST];
         size_t n_system;
-        char *resolv_conf; /* where /etc/resolv.conf really lies */
+        char *resolv_conf; /* the real path of /etc/resolv.conf */
         bool has_bash;
         bool has_passwd, has_group, has_hosts, has_hostname;
         uint64_t memory;   /* of the host, in bytes */
-        const char *npmrc; /* the configuration of npm for the whole host, NULL if there is none */
+        const char *npmrc; /* the configuration of npm for the whole host, NULL if it does not exist */
         char *cpuinfo; /* /proc/cpuinfo of as many processors as the policy's share comes to; NULL: no share is set */
         /* With --cow / only: where the skeleton of the system's directories is or will be, NULL if there is no place
          * for it; and whether the host has a package database, and one that can be a layer. */

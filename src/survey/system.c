@@ -9,9 +9,9 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 
-/* A change of these says that directories came or went: databases of packages by their time, directories by the number
- * of those in them. A look at each of twenty thousand would cost more than a box; a skeleton that is out of date misses
- * directories (which then cannot be written to), and shows nothing that it should not. */
+/* A change of these is a sign that directories were added or removed: databases of packages by their time, directories
+ * by the number of their subdirectories. Checking each of twenty thousand would cost more than a box; a skeleton that
+ * is out of date lacks directories (which then cannot be written to), and shows nothing that it should not. */
 static const char *const databases[] = {"/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite",
                                         "/usr/lib/sysimage/rpm/rpmdb.sqlite", "/var/lib/pacman/local",
                                         "/lib/apk/db/installed"};

@@ -2,7 +2,7 @@
 
 #include "survey.h"
 
-/* Fills what survey.h says is known with --cow / only. */
+/* Fills the fields that survey.h documents as known with --cow / only. */
 int survey_look_at_layers(struct survey *s);
 
 /* How much of the machine a policy's limits leave. */

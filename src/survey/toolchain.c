@@ -1,4 +1,4 @@
-/* See toolchain.h. A row's directory is where its variable says, if the caller has that, else below the home. */
+/* See toolchain.h. A row's directory is the value of its variable, if the caller has that, else below the home. */
 #include "toolchain.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ int toolchain_add_link(struct survey *s, const char *path, const char *text) {
         return t->path && t->link ? 0 : -ENOMEM;
 }
 
-/* Where a row's directory is: *ret_moved reports that the caller's variable says so. NULL: nowhere. */
+/* Where a row's directory is: *ret_moved reports that it comes from the caller's variable. NULL: nowhere. */
 static int locate(const struct survey *s, const char *variable, const char *directory, char **ret, bool *ret_moved) {
         const char *set = streq(variable, "-") ? NULL : strv_find_assignment(s->env, variable);
         int r;

@@ -3,11 +3,11 @@
 
 #include "survey.h"
 
-/* Attaches the toolchain that `path` (written from s->home) belongs to: 1, 0 where it belongs to none that is there, or
+/* Attaches the toolchain that `path` (written from s->home) belongs to: 1, 0 if it belongs to no existing one, or
  * -ENOMEM. */
 int toolchain_attach(struct survey *s, const char *path);
 
-/* Attaches one directory or file of the home, unless it or what it lies in is attached already. -ENOMEM or 0. */
+/* Attaches one directory or file of the home, unless it or a directory around it is attached already. -ENOMEM or 0. */
 int toolchain_add(struct survey *s, const char *path);
 
 /* Makes a link of the home in the box's own home. */

@@ -1,7 +1,7 @@
 /* Access control lists of files (POSIX ACLs).
  *
  * The group bits of a file with a list are the list's mask: the most that any named user or group may do. So the mode
- * of such a file says too much once the list is gone. */
+ * of such a file grants too much once the list is gone. */
 #pragma once
 
 #include <sys/types.h>

@@ -42,7 +42,7 @@ static int attrs_list(int fd, struct attrs *ret) {
         return 0;
 }
 
-/* 1: `other` has it with the same value, or can have none. */
+/* 1: `other` has it with the same value, or cannot have any. */
 static int attr_equal(int fd, int other, const char *name) {
         _cleanup_(freep) char *a = malloc(MOST), *b = malloc(MOST);
         ssize_t n, m;

@@ -87,7 +87,8 @@ bool content_share(int from, int to) {
         return ioctl(to, FICLONE, from) == 0;
 }
 
-/* Where the next data is from `at` on; the end if there is none. File systems without holes call everything data. */
+/* Where the next data is from `at` on; the end if none follows. File systems without holes report everything as data.
+ */
 static off_t next_data(int fd, off_t at, off_t end) {
         off_t data = lseek(fd, at, SEEK_DATA);
 

@@ -1,7 +1,7 @@
 /* See copy.h.
  *
  * Files with several names: the copy is made in the directory `links`, named by the inode, and every name gets a link
- * to it. So neither a table nor a descriptor is kept for each of them, however many a box has made. */
+ * to it. So no table and no descriptor per file is needed, however many a box has created. */
 #include "copy.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static int copy_link(int dir, const char *name, int dest) {
         return symlinkat(target, dest, name) < 0 ? -errno : 0;
 }
 
-/* A whiteout is one for everybody; other devices are not to be had in a box, and not made for one. */
+/* A whiteout may be created by any user; other devices cannot exist in a box, and are not created for one. */
 static int make_node(const char *name, int dest, const struct stat *st) {
         if (tree_is_whiteout(st))
                 return tree_put_whiteout(dest, name);

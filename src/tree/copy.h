@@ -1,8 +1,8 @@
-/* One entry of an upper that is not a directory, made a second time beside it.
+/* Copies one entry of an upper that is not a directory, beside it.
  *
- * For whoever cannot have a hard link: because the upper goes on being written in, or because a file has as many links
- * as its file system allows. Type, content with its holes, attributes, owner, mode and times are the same; a file's
- * place on the disk is shared where the file system can. */
+ * For cases where a hard link is impossible: because the upper is still being written to, or because a file has as many
+ * links as its file system allows. Type, content with its holes, attributes, owner, mode and times are the same; a
+ * file's place on the disk is shared where the file system can. */
 #pragma once
 
 #include <sys/stat.h>

@@ -1,12 +1,12 @@
-/* Several uppers made one; see merge.h.
+/* Several uppers merged into one; see merge.h.
  *
- * Directory by directory, from the top: of each name the topmost upper's entry counts. A directory that lower uppers
- * have too is merged with theirs, down to the first that is opaque or that has something else there; the result then
+ * Directory by directory, from the top: the topmost upper's entry for a name counts. A directory that lower uppers have
+ * too is merged with theirs, down to the first that is opaque or that has another kind of entry there; the result then
  * hides the host's directory, and is opaque.
  *
  * Neither recursion nor paths: on the way down a directory's descriptor is closed as soon as its child is open, and
- * found again as the child's ".." on the way up. Only those uppers that have no such child keep theirs, and each can be
- * left behind once: however deep the trees, there are no more descriptors than uppers. */
+ * found again as the child's ".." on the way up. Only those uppers that have no such child keep theirs, and this
+ * happens once for each: however deep the trees, at most one descriptor per upper is open. */
 #include "merge.h"
 
 #include <errno.h>
@@ -144,8 +144,8 @@ static int reopen_parent(int child, const struct stat *was) {
         return was && (st.st_dev != was->st_dev || st.st_ino != was->st_ino) ? -ESTALE : take_fd(&fd);
 }
 
-/* Back to the directory above, whose descriptors are those of the child's "..": opened before the child has its mode
- * again, which may let nobody pass. */
+/* Back to the directory above, whose descriptors are those of the child's "..": opened before the child gets its mode
+ * back, which may forbid passing it. */
 static int leave(struct merge *m) {
         struct level *child = &m->levels[m->n - 1], *up = m->n > 1 ? &m->levels[m->n - 2] : NULL;
         size_t at = 0;

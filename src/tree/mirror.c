@@ -43,7 +43,7 @@ void paths_done(struct paths *p) {
         *p = (struct paths){0};
 }
 
-/* Gone meanwhile, or closed to us. */
+/* Gone meanwhile, or not accessible to us. */
 static bool may_pass_over(int r) {
         return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES;
 }
@@ -249,7 +249,7 @@ struct laying {
         struct paths laid;
 };
 
-/* One that is there may be closed to us; it gets the looks of the upper's in the end. */
+/* An existing one may not be accessible to us; it gets the mode and attributes of the upper's in the end. */
 static int open_up(int dir, const char *name) {
         _cleanup_(closep) int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

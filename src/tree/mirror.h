@@ -13,7 +13,7 @@
 
 struct mirror {
         int directory;     /* the layer's directory: everything below is in it */
-        uint64_t limit;    /* of the bytes that take a place of their own; 0: none */
+        uint64_t limit;    /* of the bytes that are not shared; 0: no limit */
         uint64_t bytes;    /* those */
         uint64_t left_out; /* entries that the caller may not read, devices and sockets */
         char first_left_out[256];

@@ -158,7 +158,7 @@ static int make_in_upper(struct comparing *c, const char *directory) {
         return paths_add(&c->made, directory);
 }
 
-/* The directory in the upper, made with those that it lies in. */
+/* The directory in the upper, created with its parents. */
 static int open_in_upper(struct comparing *c, const char *directory) {
         _cleanup_(freep) char *part = strdup(directory);
         int r = 0, fd = tree_open(c->upper, directory, O_RDONLY | O_DIRECTORY);
@@ -212,7 +212,7 @@ static int compare_one(struct comparing *c, int dir, const char *directory, cons
 
                 return made < 0 ? made : 0;
         }
-        /* Sockets are nobody's once the box has ended, and devices cannot be made by one. */
+        /* Sockets are unused once the box has ended, and a box cannot create devices. */
         if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISFIFO(st.st_mode))
                 return 0;
         r = put_entry(c, dir, directory, name, &st);

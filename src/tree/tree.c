@@ -104,8 +104,7 @@ static void closedirp(DIR **d) {
                 closedir(*d);
 }
 
-/* A listing of its own: the position in the directory belongs to the description, and `fd` may be used again. NULL with
- * errno. */
+/* A separate description: the position in the directory belongs to it, and `fd` may be used again. NULL with errno. */
 static DIR *open_listing(int fd) {
         _cleanup_(closep) int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *d = own < 0 ? NULL : fdopendir(own);
@@ -186,8 +185,8 @@ char *tree_join(const char *directory, const char *name) {
         return s;
 }
 
-/* Where no device 0/0 can be made (on an overlay: in a container), a socket with these bits is the mark. A box can make
- * one as well; it says no more of a file than its removal would. */
+/* Where no device 0/0 can be created (on an overlay: in a container), a socket with these bits is the mark. A box can
+ * create one as well; it has no more effect than removing the file. */
 #define WHITEOUT_MODE 01000
 
 bool tree_is_whiteout(const struct stat *st) {
@@ -294,7 +293,7 @@ int tree_empty(int fd) {
                         r = directory < 0 ? directory : flatten(directory, fd, &counter);
                         if (r >= 0 && unlinkat(fd, directories.names[i], AT_REMOVEDIR) < 0 && errno != ENOENT)
                                 r = -errno;
-                        /* Somebody still writes in there: not for ever. */
+                        /* A process is still writing there: give up at some point. */
                         if (r < 0 && (r != -ENOTEMPTY || ++refilled > MOST_REFILLED))
                                 return r;
                 }

@@ -1,4 +1,4 @@
-/* Hostile trees: opening, listing and emptying directories that somebody else has written in. */
+/* Hostile trees: opening, listing and emptying directories that an untrusted process has written in. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
  * itself. An fd or -errno. */
 int tree_open(int root, const char *path, int flags);
 
-/* The directory that `path` lies in, O_PATH, and the last name in *ret_name (points into path). */
+/* The directory of `path`, O_PATH, and the last name in *ret_name (points into path). */
 int tree_open_parent(int root, const char *path, const char **ret_name);
 
 /* fstatat() beneath a root. 0 or -errno. */

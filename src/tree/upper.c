@@ -50,7 +50,7 @@ static int note_loan(struct upper *upper, const char *path, const struct stat *s
         return 0;
 }
 
-/* The mode that was kept when access was lent, by us or by one that was killed. */
+/* The mode that was saved when access was widened, by us or by a killed process. */
 static bool find_loan(int fd, mode_t *ret) {
         char text[16];
         ssize_t n = fgetxattr(fd, UPPER_LOAN, text, sizeof(text) - 1);
@@ -121,7 +121,7 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
 
         if (fd != -EACCES || !path[0])
                 return fd;
-        /* A directory on the way keeps us out: lend access from the top down. */
+        /* A directory on the way denies access: widen its mode, from the top down. */
         fd = open_one(upper, "", need, NULL);
         if (fd < 0)
                 return fd;

@@ -1,10 +1,10 @@
 /* The upper as its owner may read it: directories and files whose mode forbids that, opened all the same.
  *
- * A box may leave directories and files that their own owner may not read or search (mode 0000), and reviewing as an
- * ordinary user has no capability that passes over that. So such a directory is lent access: its mode is widened while
- * the work lasts, and put back by upper_done(). What the mode was is kept in an attribute of the directory meanwhile,
- * which the box could not have made (overlayfs keeps user.overlay.* to itself); if the work is killed, the next one
- * finds it, reads the mode from it, and puts it back. A file is widened only for the moment of opening it. */
+ * A box may leave directories and files that their own owner may not read or search (mode 0000), and an ordinary user
+ * has no capability to override that in a review. So the mode of such a directory is widened while the work lasts, and
+ * restored by upper_done(). The original mode is saved in an attribute of the directory meanwhile, which the box could
+ * not have set (overlayfs keeps user.overlay.* to itself); if the work is killed, the next one finds it, reads the mode
+ * from it, and restores it. A file's mode is widened only while it is opened. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,8 @@ void upper_done(struct upper *upper);
  * be NULL). An fd or -errno. */
 int upper_open_folder(struct upper *upper, const char *path, bool writable, struct stat *ret_st);
 
-/* The same for one name of an open directory. Lent or found lent, the mode is given back by upper_end_loan(). */
+/* The same for one name of an open directory. A mode that was widened, now or earlier, is restored by upper_end_loan().
+ */
 int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_lent);
 void upper_end_loan(int fd, mode_t mode);
 

@@ -35,8 +35,8 @@ static int refuse(char **ret_refused, const char *why) {
         return *ret_refused ? -EPERM : -ENOMEM;
 }
 
-/* A FIFO does not block the open, a link is not followed, and what was opened is what is read: a box that exchanges the
- * file meanwhile gains nothing. A second name would let a box change an accepted file where nobody protects it. */
+/* A FIFO does not block the open, a link is not followed, and what was opened is what is read: a box that replaces the
+ * file meanwhile gains nothing. A second name would let a box change an accepted file where it is not protected. */
 int trust_read_file(int dir, const char *name, char **ret, size_t *ret_len, char **ret_refused) {
         _cleanup_(freep) char *text = NULL;
         _cleanup_(closep) int fd = -1;
@@ -81,7 +81,7 @@ static int read_one(struct trust *t, size_t i, int dir) {
         return r == -EPERM && f->refused ? 0 : r;
 }
 
-/* A record that somebody else could have written is none. */
+/* A record that another user could have written is ignored. */
 static int open_record(const struct trust *t) {
         struct stat st;
         int fd;

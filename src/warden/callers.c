@@ -11,7 +11,7 @@
 #include "memfd.h"
 #include "reply.h"
 
-struct caller { /* who has commands run, one at a time */
+struct caller { /* a process that runs commands, one at a time */
         struct callers *all;
         struct caller *next;
         int socket;
@@ -21,7 +21,7 @@ struct caller { /* who has commands run, one at a time */
         /* Of the command under way. */
         bool busy, done; /* done: the reply is to be sent, */
         bool full;       /* as soon as there is room for it, */
-        bool told;       /* or was: what the caller says next is heard when this turn of the loop is over */
+        bool told;       /* or was: the caller's next message is read when this iteration of the loop is over */
         struct session *session;
         struct command *command;
         int fds[3];
@@ -37,7 +37,7 @@ struct callers {
         struct callers_hooks hooks;
         struct caller *first;
         struct timer tidy;
-        union { /* what a caller says */
+        union { /* messages from a caller */
                 struct warden_cancel cancel;
                 struct {
                         struct warden_command head;
@@ -101,7 +101,7 @@ static void on_event(void *user, const struct hutch_event *event) {
         events_add(&c->events, event);
 }
 
-/* False: there is no room yet for the reply. */
+/* False: there is no space yet for the reply. */
 static bool tell_outcome(struct caller *c) {
         int r;
 
@@ -140,7 +140,7 @@ static void on_done(void *user, const struct outcome *outcome) {
         set_reply(c, outcome);
         c->command = NULL;
         c->done = true;
-        c->told = tell_outcome(c); /* at once: what is cleaned up after a run keeps nobody waiting */
+        c->told = tell_outcome(c); /* at once: cleaning up after a run delays no caller */
         later(c->all);
 }
 

@@ -1,13 +1,13 @@
 /* Changes of a session's files as a whole: a snapshot, going back to one, going back to the beginning.
  *
  * They wait for their turn among the commands. Then the stack of layers is changed, which costs the same however much
- * the layers hold, and a second box is started over the new stack with the state that the shell is to go on with. When
- * its shell runs, it takes the place of the first, which is ended. Until then the first one goes on as it is: it writes
+ * the layers hold, and a second box is started over the new stack with the state that the shell is to continue with.
+ * When its shell runs, it replaces the first, which is ended. Until then the first one continues unchanged: it writes
  * into the layers that it has mounted, wherever they were moved to, and a change that fails puts the stack back so that
- * it still lists them. So a client that is gone, a full disk or a box that does not start loses nothing.
+ * it still lists them. So nothing is lost if the client is gone, the disk is full or the box does not start.
  *
- * A snapshot is handed over by the descriptor of its directory. Until the client has finished it, it goes with the last
- * process that has this descriptor. */
+ * A snapshot is handed over by the descriptor of its directory. Until the client has finished it, it is removed when
+ * the last process with this descriptor exits. */
 #include "served.h"
 
 #include <errno.h>
@@ -176,7 +176,7 @@ static void undo(struct change *g) {
                 session_use_plan(g->v->session, g->v->plan);
 }
 
-/* The session goes on in the box that it has, over a stack that lists the layers of that. */
+/* The session continues in its present box, over a stack that lists that box's layers. */
 static void fail(struct change *g) {
         struct served *v = g->v;
 
@@ -209,7 +209,7 @@ static void take_over(struct change *g) {
                 fail(g);
                 return;
         }
-        g->command = NULL; /* it goes with the old session */
+        g->command = NULL; /* it ends with the old session */
         v->session = take_ptr(g->fresh);
         v->displaced = false;
         g->done = true;
@@ -326,7 +326,7 @@ static int make_snapshot(struct change *g, const char *state, size_t len) {
         return r < 0 ? r : !move;
 }
 
-/* What there is now is frozen, and kept until the second box stands. */
+/* The present state is frozen, and kept until the second box is up. */
 static int go_back(struct change *g, char *const *chain) {
         int r = g->v->displaced && !stack_is_touched(g->layers) ? 0 : stack_freeze_mounted(g->layers, &g->err);
 
@@ -377,7 +377,7 @@ static void perform(void *user) {
 
         if (r == 0)
                 return;
-        g->failed = true; /* or nothing is left to be done */
+        g->failed = true; /* or nothing remains to be done */
         timer_set(g->v->all->loop, &g->later, 0);
 }
 
@@ -390,7 +390,8 @@ static void on_lost(void *user) {
         timer_set(g->v->all->loop, &g->later, 0);
 }
 
-/* The client is gone, or sent what makes no sense. What waits is taken out of the queue; what has begun goes on. */
+/* The client is gone, or sent an invalid message. A waiting change is taken out of the queue; one that has begun
+ * continues. */
 static void on_client(void *data, uint32_t events _unused_) {
         struct change *g = data;
 

@@ -18,7 +18,7 @@ static int warden_gone(struct hutch_error *err) {
 
 #define FDS_MOST 8
 
-/* Sends a request, with a socket of its own to be answered on, whose other end is the caller's. */
+/* Sends a request with a separate socket for the reply; the caller gets its other end. */
 static int ask_parts(int warden, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds, int *ret,
                      struct hutch_error *err) {
         int ends[2], all[FDS_MOST] = {-1}, r;
@@ -185,7 +185,7 @@ int warden_client_probe(int warden, struct probes *ret, struct hutch_error *err)
 
 /* ---- sessions ---- */
 
-/* What the warden says first about a request: `want`, or an outcome, which then is a failure. */
+/* The warden's first reply to a request: `want`, or an outcome, which then is a failure. */
 static int read_reply(int socket, enum warden_reply want, void *ret, size_t size, int *fds, size_t n_fds,
                       struct hutch_error *err) {
         union {

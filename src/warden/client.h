@@ -16,7 +16,7 @@ struct client_run {
 
 /* A caller's own way to the warden, for one command after the other. */
 struct client_line {
-        int socket;      /* -1: nothing went over it yet */
+        int socket;      /* -1: nothing was sent over it yet */
         uint32_t number; /* of commands so far */
 };
 
@@ -33,7 +33,7 @@ int warden_client_wait(const struct client_line *line, const struct client_run *
 
 int warden_client_cancel(const struct client_line *line);
 
-/* Sessions: *ret_socket is its opener's, whose closing ends it unless the warden was told to keep it. */
+/* Sessions: *ret_socket belongs to the opener; closing it ends the session unless the warden was asked to keep it. */
 struct client_session {
         const struct plan *plan;
         const char *layers;
@@ -56,7 +56,7 @@ int warden_client_command(int warden, struct client_line *line, uint32_t session
                           struct hutch_error *err);
 
 struct client_state {
-        char *state, *late; /* a dump of the shell; what background jobs said, encoded */
+        char *state, *late; /* a dump of the shell; output of background jobs, encoded */
         size_t state_len, late_len;
         size_t others; /* processes beside the shell */
         char names[512];
@@ -64,10 +64,10 @@ struct client_state {
 
 void client_state_done(struct client_state *state);
 int warden_client_state(int warden, uint32_t session, struct client_state *ret, struct hutch_error *err);
-/* The same, and from then on everything in the box stands still, until *ret_socket is closed. */
+/* The same, and then everything in the box stays stopped until *ret_socket is closed. */
 int warden_client_hold(int warden, uint32_t session, struct client_state *ret, int *ret_socket,
                        struct hutch_error *err);
-int warden_client_check_hold(int socket, struct hutch_error *err); /* nothing ran all the time */
+int warden_client_check_hold(int socket, struct hutch_error *err); /* nothing ran in the meantime */
 /* Waits for its turn. *ret_fd and *ret_id: of the snapshot that was made. */
 int warden_client_change(int warden, const struct warden_change *change, int *ret_fd, char ret_id[128],
                          struct hutch_error *err);

@@ -22,7 +22,7 @@ static void on_held(void *user, int r) {
                 leave(h);
 }
 
-/* What it says is a question: did nothing run all the time? Otherwise it is gone, or done. */
+/* A message is a question: did nothing run in the meantime? Otherwise the client is gone, or done. */
 static void on_socket(void *data, uint32_t events _unused_) {
         struct holder *h = data;
         uint32_t question;

@@ -1,5 +1,5 @@
-/* Somebody for whom a session's box stands still. It goes on when the socket is closed, by whatever end its other side
- * came to; and the socket is closed when the box does not stand still any more. */
+/* A client for which a session's box is stopped. The box continues when the socket is closed, however the other side
+ * ended; and the socket is closed when the box is no longer stopped. */
 #pragma once
 
 #include "../session/session.h"
@@ -7,10 +7,10 @@
 
 struct holder {
         struct session *session;
-        int socket; /* -1: there is none */
+        int socket; /* -1: none */
         struct watch *watch;
 };
 
-/* Takes the socket, and answers over it with struct warden_held. */
+/* Takes over the socket, and replies over it with struct warden_held. */
 void holder_begin(struct holder *h, struct loop *loop, struct session *session, int socket);
 void holder_done(struct holder *h);

@@ -1,6 +1,5 @@
-/* Between the library and its warden: one SOCK_SEQPACKET socket over which requests go, each with a socket of its own
- * as first fd. Everything about a request travels over that one: threads never share it, and closing it ends the run.
- */
+/* Between the library and its warden: one SOCK_SEQPACKET socket for requests, each with a separate socket as its first
+ * fd. Everything about a request is sent over that one: threads never share it, and closing it ends the run. */
 #pragma once
 
 #include "../host/probe.h"
@@ -17,15 +16,15 @@ enum warden_request {
                            Further ones come over the reply's socket, without that fd, each after the outcome of the
                            last */
         WARDEN_STATE,   /* struct warden_session_request; fds: reply */
-        WARDEN_TERM,    /* the same: what runs beside the shell is asked to end */
+        WARDEN_TERM,    /* the same: processes beside the shell are asked to end */
         WARDEN_KILL,    /* the same: and is ended */
         WARDEN_HOLD,    /* as WARDEN_STATE; then everything in the box stops until the socket is closed */
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_CHANGE, /* struct warden_change; fds: reply. Waits for its turn, and goes on when the socket is closed */
         WARDEN_ATTACH, /* the same: a shell for a person; the last reply is its outcome */
-        WARDEN_HELLO =
-                64,  /* the same, first thing from who connects to a named session; fds: its proof, see server.c */
-        WARDEN_KEEP, /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
+        WARDEN_HELLO = 64, /* the same, the first message of a client that connects to a named session; fds: its proof,
+                            * see server.c */
+        WARDEN_KEEP,       /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
 
 struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
@@ -47,11 +46,11 @@ struct warden_change { /* of a session's files as a whole */
         char snapshot[128]; /* the id, of CHANGE_RESTORE */
 };
 
-/* From here on the warden lives as long as its session, and serves whoever of the same user connects. */
+/* From here on the warden lives as long as its session, and serves every client of the same user. */
 struct warden_keep {
         uint32_t request;
         uint64_t idle_ms;     /* 0: no end */
-        char directory[1024]; /* what goes when it ends: its socket and the directory around it */
+        char directory[1024]; /* what is removed when it ends: its socket and the directory around it */
 };
 
 #define WARDEN_INLINE_MOST 32768 /* of texts in a message */
@@ -81,7 +80,7 @@ struct warden_opened {
 
 struct warden_state_is {
         uint32_t reply;
-        uint32_t known;  /* the shell could tell */
+        uint32_t known;  /* the shell reported it */
         uint32_t others; /* processes beside the shell, and the first of them */
         char names[512]; /* "12 (sleep)", one a line */
 };

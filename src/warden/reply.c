@@ -30,6 +30,6 @@ int reply_events(int socket, struct events *waiting) {
                 *waiting = rest;
                 return r;
         }
-        events_done(waiting); /* sent, or there is no one to send them to */
+        events_done(waiting); /* sent, or there is no client to send them to */
         return 0;
 }

@@ -14,12 +14,12 @@ struct served {
         uint32_t id;
         int socket; /* of its opener */
         struct watch *on_socket;
-        int asked; /* socket of the client that asked for the state, -1: none did */
+        int asked; /* socket of the client that requested the state, -1: none did */
         int ender; /* socket of the client that ends it */
         int guest; /* socket of the client at a shell of it */
         struct watch *on_guest;
         bool detached, over;
-        bool hold; /* the client that asked for the state wants the box to stand still then */
+        bool hold; /* the client that requested the state wants the box stopped then */
         struct holder holder;
         struct plan *plan;
         char layers[1024];
@@ -37,7 +37,7 @@ struct sessions {
         struct sessions_hooks hooks;
         uint32_t ids;
         struct served *served;
-        unsigned ending; /* taken out of the list, and not gone yet */
+        unsigned ending; /* taken out of the list, but not gone yet */
         struct callers *callers;
         struct timer tidy;
 };

@@ -1,6 +1,6 @@
-/* See server.h. One loop, any number of runs. A request that makes no sense is dropped with its socket, which the
- * library sees as the end of it. When the library's process is gone every box ends: each holds a pidfd of this process,
- * and this process holds one of the library's, because a fork of the library's process may keep its socket open. */
+/* See server.h. One loop, any number of runs. An invalid request is dropped with its socket, which the library sees as
+ * its end. When the library's process is gone every box ends: each holds a pidfd of this process, and this process
+ * holds one of the library's, because a fork of the library's process may keep its socket open. */
 #include "server.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct client { /* one request under way */
 #define PEERS_MOST 256    /* connections to a named session; more wait */
 #define STRANGERS_MOST 64 /* of them without a proof: the oldest gives way */
 #define PROOF_MOST_MS 2000
-#define REST_MS 100 /* without accepting, when there is no room */
+#define REST_MS 100 /* without accepting, when there is no space */
 
 struct peer { /* a process that connected to a named session */
         struct warden *warden;
@@ -99,7 +99,8 @@ static void on_event(void *user, const struct hutch_event *event) {
         struct client *c = user;
 
         events_add(&c->events, event);
-        reply_events(c->socket, &c->events); /* what finds no room goes before the outcome */
+        reply_events(c->socket, &c->events); /* events that were held back for lack of space are sent before the outcome
+                                              */
 }
 
 static void run_done(void *user, struct run *run _unused_) {
@@ -108,7 +109,7 @@ static void run_done(void *user, struct run *run _unused_) {
         c->warden->someone_is_done = true;
 }
 
-/* The library cancels by a message and gives up by closing. */
+/* The library cancels with a message and abandons a run by closing the socket. */
 static void on_client(void *data, uint32_t events) {
         struct client *c = data;
         struct warden_cancel cancel;
@@ -257,9 +258,10 @@ static void peer_free(struct peer *p) {
         free(p);
 }
 
-/* A box may run under the same user and see the socket in a directory that it was given to read: its walls do not stop
- * it from connecting. What it cannot have is a file of the session's directory that is open for writing, because no box
- * gets hutch's own directories so. So this is asked of everybody before anything else is heard. */
+/* A box may run under the same user and see the socket in a directory that it was given to read: its isolation does not
+ * stop it from connecting. What it cannot have is a file of the session's directory that is open for writing, because
+ * no box gets write access to hutch's own directories. So every client must prove this before any other message is
+ * read. */
 static bool take_proof(struct peer *p) {
         struct warden_session_request hello;
         _cleanup_(closep) int fd = -1;
@@ -365,7 +367,7 @@ static void on_idle(void *data) {
                 timer_set(w->loop, &w->idle, w->idle_ms);
 }
 
-/* Who started the session is not waited for by who reads its output: `$(hutch session start)` ends. */
+/* A reader of the output must not wait for the process that started the session: `$(hutch session start)` ends. */
 static void let_streams_go(void) {
         _cleanup_(closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -401,7 +403,7 @@ static void on_session_ended(void *user) {
         w->ending = w->ending || w->kept;
 }
 
-/* The socket first: nobody may connect to what is no more. */
+/* The socket first: no client may connect to a session that is over. */
 static void remove_folder(struct warden *w) {
         static const char *const names[] = {"/socket", "/meta", "/plan", ""};
         char path[sizeof(w->directory) + 16];
@@ -497,7 +499,7 @@ int warden_serve(int socket) {
         closep(&w.listener);
         closep(&w.proof);
         closep(&w.held[1]);
-        closep(&w.held[0]); /* before those who wait for the end hear of it */
+        closep(&w.held[0]); /* before the clients that wait for the end are informed */
         while (w.peers) {
                 struct peer *next = w.peers->next;
 

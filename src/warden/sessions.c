@@ -251,7 +251,7 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
                 on_state(v, NULL, 0);
 }
 
-/* Answered by closing the socket: the order has gone to init before anything that comes after it. */
+/* Answered by closing the socket: the order reaches init before anything that comes after it. */
 void sessions_signal(struct sessions *all, const struct warden_session_request *request, int fds[8]) {
         struct served *v = find(all, request->session, fds[0]);
 
@@ -290,7 +290,7 @@ static void on_detached(void *user, int status, const struct outcome *box) {
         closep(&v->guest);
 }
 
-/* It says nothing: it is gone. */
+/* A guest sends nothing: an event means that it is gone. */
 static void on_guest(void *data, uint32_t events _unused_) {
         struct served *v = data;
 

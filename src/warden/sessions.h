@@ -7,7 +7,7 @@ struct sessions;
 
 struct sessions_hooks {
         void (*ended)(void *user); /* a session is over, for a warden that lives for it */
-        void (*used)(void *user);  /* a command came that the warden's own sockets know nothing of */
+        void (*used)(void *user);  /* a command arrived that did not come through the warden's own sockets */
         void *user;
 };
 

@@ -5,9 +5,9 @@
 
 #include "../base/error.h"
 
-/* Spawns the helper and returns our end of its socket. The warden is nobody's child in the host's eyes: its waitpid(-1)
- * never sees it; and the cost does not depend on the host's memory. (A host that adopts orphans gets it all the same:
- * warden_reap() keeps it from noticing.) */
+/* Spawns the helper and returns our end of its socket. The warden is no child of the host process: the host's
+ * waitpid(-1) never sees it; and the cost does not depend on the host's memory. (A host that adopts orphans gets it all
+ * the same: warden_reap() keeps it from noticing.) */
 int warden_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
 
 /* The same for hutch-archive (src/archive), with a stream socket and the archive's file. */
@@ -16,5 +16,5 @@ int archive_spawn(const char *verb, int file, int *ret_socket, pid_t *ret_pid, s
 /* The same for hutch-scan (src/scan), with a stream socket. */
 int scan_spawn(int *ret_socket, pid_t *ret_pid, struct hutch_error *err);
 
-/* Once its socket is closed the warden ends; whoever adopted it by being a subreaper need not hear of it. */
+/* Once its socket is closed the warden ends; a subreaper that adopted it need not notice. */
 void warden_reap(pid_t pid);
