@@ -164,6 +164,7 @@ static int run_by(const struct invocation *in, cli_runner *runner, void *data, h
                 request->user = &lines;
         }
         runner(data, request, &result, &err);
+        request->user = NULL;
         if (!result) {
                 refuse(o, &err, to);
                 return EXIT_HUTCH;
@@ -259,9 +260,14 @@ static const struct option run_options[] = {
         {0},
 };
 
+static bool has_other_options(const struct run_options *o) {
+        return o->text || o->stdin_from || o->result || o->box || o->shell || o->json || o->json_lines || o->capture ||
+               o->quiet || o->die_with_parent;
+}
+
 /* A wrapped command: policy and command come from the file, and only errors are printed. */
 static int run_request(const struct invocation *in) {
-        const struct run_options given = {.request = ((const struct run_options *) in->options)->request};
+        const struct run_options *given = in->options;
         struct run_options o = {.quiet = true};
         struct invocation wrapped = *in;
         hutch_error err = {0};
@@ -269,11 +275,11 @@ static int run_request(const struct invocation *in) {
         char **argv;
         int status;
 
-        if (in->command || in->n_given > 0 || memcmp(&given, in->options, sizeof(given)) != 0) {
+        if (in->command || in->n_given > 0 || has_other_options(given)) {
                 cli_complain("--request takes no other option and no command");
                 return EXIT_HUTCH;
         }
-        if (hutch_request_open(given.request, &policy, &argv, &err) < 0) {
+        if (hutch_request_open(given->request, &policy, &argv, &err) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }

@@ -126,7 +126,7 @@ void cli_load_config(struct invocation *in) {
 
         if (in->error.code != HUTCH_OK)
                 return;
-        if (in->verb == &verb_run && run->request) /* has its policy already */
+        if (run && run->request) /* has its policy already */
                 return;
         if (isatty(STDERR_FILENO) && isatty(STDIN_FILENO) && in->verb->flags & VERB_RESULT)
                 ask_again(in);

@@ -290,7 +290,7 @@ static void check_plan(struct job *j, const struct host_facts *facts, unsigned t
 
                 if (i < ARRAY_SIZE(limits) && !policy_is_set(j->policy, limits[i]))
                         continue;
-                if (attach(j, &none, traits, &policy, &error) < 0) {
+                if (attach(j, &none, traits, &policy, &error) < 0 || !policy) {
                         problems_add(&j->problems, "plan", HUTCH_CRITICAL, &error);
                         return;
                 }

@@ -39,7 +39,7 @@ static void why_path(const struct plan *plan, const char *path, bool *ret_allowe
 /* ---- hosts ---- */
 
 static bool matches(const struct host_rule *rule, const struct net_rule *wanted) {
-        struct net_rule parsed;
+        struct net_rule parsed = {0};
 
         if (net_rule_parse(rule->host, rule->port, &parsed, NULL) < 0)
                 return false;
@@ -91,7 +91,7 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
         _cleanup_(buf_done) struct buf b = {0};
         _cleanup_(freep) char *path = NULL;
         struct host_facts facts;
-        struct net_rule wanted;
+        struct net_rule wanted = {0};
         int r;
 
         if (!policy)

@@ -133,6 +133,7 @@ static int add_limits(struct launch_spec *spec, const struct plan *plan) {
 
 static int compile(const struct plan *plan, const struct init_place *place, struct launch_spec *ret,
                    struct hutch_error *err) {
+        static const char entrypoint[] = "--entrypoint=" INIT_AT;
         char program[PATH_MAX];
         const char *name = path_basename(place->dir);
         int r = container_find_engine(plan->engine, plan->engine_env, program, err);
@@ -146,7 +147,7 @@ static int compile(const struct plan *plan, const struct init_place *place, stru
                                      "--read-only",
                                      "--ipc=private",
                                      "--log-driver=none",
-                                     "--entrypoint=" INIT_AT,
+                                     entrypoint,
                                      "--workdir=/",
                                      NULL};
 

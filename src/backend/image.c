@@ -48,7 +48,7 @@ static int finish(pid_t pid) {
 }
 
 static int run(const char *const *argv, int in, int out) {
-        pid_t pid;
+        pid_t pid = -1;
         int r = start(argv, in, out, out, &pid);
 
         return r < 0 ? r : finish(pid);
@@ -60,7 +60,7 @@ static int import_directory(const char *program, const struct image_build *what)
                                     "-c",        ".",        NULL},
                           *const import[] = {program, "import", "-", what->image, NULL};
         _cleanup_(closep) int from = -1, to = -1;
-        pid_t packer, importer;
+        pid_t packer = -1, importer = -1;
         int ends[2], r, packed;
 
         if (pipe2(ends, O_CLOEXEC) < 0)

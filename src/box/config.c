@@ -318,7 +318,7 @@ static int read_profile(struct config *c, const char *command) {
         if (!name)
                 return 0;
         r = config_profile_text(name, c->env, &text, c->err);
-        if (r >= 0)
+        if (r >= 0 && text)
                 r = profile_parse(name, text, strlen(text), &profile, c->err);
         if (r >= 0)
                 r = new_part(c->p, policy_dir(c->p), &c->parts[PART_PROFILE], c->err);

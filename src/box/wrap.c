@@ -30,7 +30,7 @@ static int requests_dir(char **ret, struct hutch_error *err) {
 
         if (r < 0)
                 return r;
-        if (path_dirname(boxes, &state) < 0 || asprintf(&dir, "%s/requests", state) < 0)
+        if (path_dirname(boxes, &state) < 0 || asprintf(&dir, "%s/requests", state) < 0 || !dir)
                 return error_oom(err);
         r = layer_make_folders(dir);
         if (r < 0)
@@ -62,7 +62,7 @@ static int write_request(const struct hutch_policy *policy, const char *const *a
         struct buf b = {0};
         int r = requests_dir(&dir, err);
 
-        if (r < 0)
+        if (r < 0 || !dir)
                 return r;
         sweep(dir);
         r = policy_encode(policy, &b);

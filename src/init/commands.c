@@ -429,7 +429,8 @@ static int allow_named(const struct commands *c, char *const *entry, struct hutc
 
                 if ((*entry)[0] != '/' || stat(*entry, &st) < 0 || is_denied(c, &st))
                         continue;
-                r = landlock_allow(c->ruleset, *entry, S_ISDIR(st.st_mode) ? RUN | READ_FILE : RUN, err);
+                r = landlock_allow(c->ruleset, *entry, S_ISDIR(st.st_mode) ? RUN | LANDLOCK_ACCESS_FS_READ_DIR : RUN,
+                                   err);
                 if (r < 0)
                         return r;
         }

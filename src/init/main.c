@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
         fcntl(control, F_SETFD, FD_CLOEXEC);
         n = message_receive(control, &record, sizeof(record), fds, HANDOVER_FDS, 0);
         if (n != sizeof(record) || record.magic != HANDOVER_MAGIC || record.size != sizeof(record) ||
-            read_plan(fds[0], &plan) < 0) {
+            read_plan(fds[0], &plan) < 0 || !plan) {
                 fprintf(stderr, "hutch-init: hutch and hutch-init are of different builds\n");
                 return 125;
         }

@@ -98,8 +98,8 @@ int layer_name_copies(const struct layer_box *box, char *text, size_t len) {
         size_t prefix;
         int r = layer_copy_path(box, 0, &path);
 
-        if (r < 0)
-                return r;
+        if (r < 0 || !path)
+                return r < 0 ? r : -ENOMEM;
         prefix_end = strstr(path, box->meta.id);
         if (!prefix_end)
                 return -EINVAL;

@@ -140,7 +140,7 @@ int plan_explain(const struct plan *plan, const struct hutch_policy *policy, cha
                         buf_puts(&b, " ");
                 put_quoted(&b, *a);
         }
-        buf_puts(&b, "\nfolder    ");
+        buf_puts(&b, "\ndirectory ");
         put_quoted(&b, plan->cwd);
         buf_printf(&b, "\nbackend   %s\n", plan->backend);
         if (plan->traits) {

@@ -340,7 +340,7 @@ static int read_folder(struct take *t, const char *directory) {
                 close(fd);
                 return r;
         }
-        memcpy(path, directory, n);
+        memcpy(path, directory, n + 1);
         if (n > 0)
                 path[n++] = '/';
         r = 0;
