@@ -128,7 +128,7 @@ static int work(int mounts, struct reattach *places, size_t n) {
         int r = enter(mounts);
 
         for (size_t i = 0; r >= 0 && i < n; i++) {
-                struct stat st;
+                struct stat st = {0};
 
                 places[i].result = attach(places[i].place, &st);
                 places[i].writer = places[i].result >= 0 && S_ISREG(st.st_mode) && is_written(&st);
