@@ -159,9 +159,10 @@ static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         if (fd < 0 || message_send(in->control, &message, sizeof(message), &fd, 1) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open the box's mount namespace: %s",
                                  errno_text(errno));
-        return 0;
+        return network_wait_for_go(in->control);
 }
 
+/* 0, the number of a signal that came before the box was built, or -errno. */
 static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
@@ -594,9 +595,11 @@ void init_run(struct init_input *in) {
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
         if (r >= 0)
                 r = hide_arguments(&err);
-        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated)
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated) {
                 r = build(in, &network, &channel, &err);
-        else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                if (r > 0)
+                        finish(&life, r);
+        } else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (r >= 0 && !(in->plan->traits & TRAIT_OWN_PIDS) && !delegated)
                 r = check_children(&err);

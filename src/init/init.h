@@ -48,7 +48,7 @@ enum init_event {
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
         INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
         INIT_STANDS,      /* the isolation that another program built was checked from inside, and holds */
-        INIT_GUARD,       /* with the box's mount namespace, for the guard */
+        INIT_GUARD,       /* with the box's mount namespace, for the guard; init waits for ORDER_GO */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
 

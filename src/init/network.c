@@ -125,6 +125,22 @@ int network_join(struct network *n, struct hutch_error *err) {
         return 0;
 }
 
+int network_wait_for_go(int control) {
+        for (;;) {
+                struct warden_message order;
+                ssize_t n = message_receive(control, &order, sizeof(order), NULL, 0, 0);
+
+                if (n == -EINTR)
+                        continue;
+                if (n != sizeof(order) || order.order == ORDER_END)
+                        _exit(125);
+                if (order.order == ORDER_GO)
+                        return 0;
+                if (order.order == ORDER_SIGNAL || order.order == ORDER_SIGNAL_ALL)
+                        return order.value;
+        }
+}
+
 int network_wait_for_relay(int control, struct hutch_error *err) {
         struct init_message message = {.event = INIT_NETWORK};
         _cleanup_(closep) int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), fd = -1;
@@ -141,17 +157,5 @@ int network_wait_for_relay(int control, struct hutch_error *err) {
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot hand over the network namespace: %s",
                                  errno_text(-r));
-        for (;;) {
-                struct warden_message order;
-                ssize_t n = message_receive(control, &order, sizeof(order), NULL, 0, 0);
-
-                if (n == -EINTR)
-                        continue;
-                if (n != sizeof(order) || order.order == ORDER_END)
-                        _exit(125);
-                if (order.order == ORDER_GO)
-                        return 0;
-                if (order.order == ORDER_SIGNAL || order.order == ORDER_SIGNAL_ALL)
-                        return order.value;
-        }
+        return network_wait_for_go(control);
 }

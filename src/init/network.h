@@ -18,6 +18,8 @@ int network_start(struct network *n, struct hutch_error *err);
 /* Waits for the helper and enters the namespace. */
 int network_join(struct network *n, struct hutch_error *err);
 
-/* Hands the namespace that init is in to the warden, which starts a relay, and waits until that is ready. Returns the
- * number of a signal that arrived meanwhile and ends the box before it began. */
+/* Waits for ORDER_GO: 0, or the number of a signal that arrived first and ends the box before it began. */
+int network_wait_for_go(int control);
+
+/* Hands the namespace that init is in to the warden, which starts a relay, and waits until that is ready. */
 int network_wait_for_relay(int control, struct hutch_error *err);

@@ -190,6 +190,7 @@ static bool take_message(struct run *run) {
                 break;
         case INIT_GUARD:
                 guard_take_namespace(run->guard, take_fd(&master));
+                run_order(run, ORDER_GO, 0, NULL, 0);
                 break;
         case INIT_EVENT: /* taken above */
                 break;
