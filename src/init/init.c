@@ -546,10 +546,14 @@ static void _noreturn_ watch(struct life *l) {
 
         for (;;) {
                 struct signalfd_siginfo info;
+                nfds_t used = FIRST_LISTENER; /* poll() refuses more entries than RLIMIT_NOFILE allows descriptors */
 
-                for (size_t i = 0; i < LISTENERS_MOST; i++)
+                for (size_t i = 0; i < LISTENERS_MOST; i++) {
                         fds[FIRST_LISTENER + i] = (struct pollfd){.fd = l->listeners[i], .events = POLLIN};
-                if (poll(fds, ARRAY_SIZE(fds), sampling ? SAMPLE_EVERY_MS : -1) < 0) {
+                        if (l->listeners[i] >= 0)
+                                used = FIRST_LISTENER + i + 1;
+                }
+                if (poll(fds, used, sampling ? SAMPLE_EVERY_MS : -1) < 0) {
                         if (errno == EINTR)
                                 continue;
                         give_up(l); /* blind: no way to go on */
