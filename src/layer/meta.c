@@ -62,24 +62,47 @@ int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
         return 0;
 }
 
-int layer_identify(const char *path, char **ret) {
-        struct stat st;
-        int n = stat(path, &st) < 0
-                        ? asprintf(ret, "%s", "")
-                        : asprintf(ret, "%llu:%llu", (unsigned long long) st.st_dev, (unsigned long long) st.st_ino);
+/* What a directory is: device, inode and, where the file system has it, birth, because ext4 gives a freed inode to the
+ * next directory that is made. */
+static int read_identity(int fd, const char *path, int flags, char **ret) {
+        struct statx stx;
+        int n;
 
+        if (statx(fd, path, flags, STATX_INO | STATX_BTIME, &stx) < 0)
+                return -errno;
+        n = asprintf(ret, "%llu:%llu:%lld.%u", (unsigned long long) makedev(stx.stx_dev_major, stx.stx_dev_minor),
+                     (unsigned long long) stx.stx_ino,
+                     stx.stx_mask & STATX_BTIME ? (long long) stx.stx_btime.tv_sec : 0,
+                     stx.stx_mask & STATX_BTIME ? stx.stx_btime.tv_nsec : 0);
         return n < 0 ? -ENOMEM : 0;
 }
 
-/* Device numbers without real hardware (btrfs, network) may change at the next boot. */
+int layer_identify(const char *path, char **ret) {
+        int r = read_identity(AT_FDCWD, path, 0, ret);
+
+        if (r < 0 && r != -ENOMEM) {
+                *ret = strdup("");
+                return *ret ? 0 : -ENOMEM;
+        }
+        return r;
+}
+
+/* Device numbers without real hardware (btrfs, network) may change at the next boot. Boxes of earlier versions have no
+ * birth. */
 bool layer_is_same(const struct layer_meta *m, size_t n, int fd) {
         const char *ident = n < strv_length(m->idents) ? m->idents[n] : "";
-        unsigned long long dev, ino;
-        struct stat st;
+        _cleanup_(freep) char *now = NULL;
+        unsigned long long dev[2], ino[2];
+        char birth[2][48] = {"", ""};
+        int fields = sscanf(ident, "%llu:%llu:%47s", &dev[0], &ino[0], birth[0]);
 
-        if (sscanf(ident, "%llu:%llu", &dev, &ino) != 2)
+        if (fields < 2)
                 return true;
-        return fstat(fd, &st) == 0 && st.st_ino == ino && (st.st_dev == dev || major(st.st_dev) == 0);
+        if (read_identity(fd, "", AT_EMPTY_PATH, &now) < 0 ||
+            sscanf(now, "%llu:%llu:%47s", &dev[1], &ino[1], birth[1]) != 3)
+                return false;
+        return ino[0] == ino[1] && (dev[0] == dev[1] || major(dev[1]) == 0) &&
+               (fields == 2 || streq(birth[0], birth[1]));
 }
 
 /* A path as it is: text, or {"hex": …} where it is not UTF-8. */

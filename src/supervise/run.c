@@ -77,8 +77,12 @@ static void conclude(struct run *run) {
                         complain(run, &o->error);
                         return;
                 }
-                error_set(&o->error, HUTCH_E_INTERNAL, EIO,
-                          "the box ended without a word: its init was killed from outside");
+                if (run->lost)
+                        error_set(&o->error, HUTCH_E_INTERNAL, run->lost, "lost the connection to the box's init: %s",
+                                  errno_text(run->lost));
+                else
+                        error_set(&o->error, HUTCH_E_INTERNAL, EIO,
+                                  "the box ended without a word: its init was killed from outside");
                 error_stage(&o->error, "supervise");
                 return;
         }
@@ -114,6 +118,8 @@ void run_check_over(struct run *run) {
                 run->in.done(run->in.user, run);
 }
 
+static void kill_now(struct run *run);
+
 void outcome_clear(struct outcome *o) {
         memset(o, 0, offsetof(struct outcome, error));
         o->error.code = HUTCH_OK;
@@ -136,7 +142,7 @@ static bool take_message(struct run *run) {
                 uint8_t room[EVENT_ENCODED_MOST];
         } received;
         struct init_message message;
-        int master = -1;
+        int master = -1, r;
         ssize_t n = message_receive(run->box.control, &received, sizeof(received), &master, 1, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
@@ -149,6 +155,10 @@ static bool take_message(struct run *run) {
         if (n != sizeof(message)) {
                 closep(&master);
                 watch_remove(&run->on_control);
+                if (n != 0 && !run->told) { /* init may wait for an answer to what was lost */
+                        run->lost = n < 0 ? (int) -n : EPROTO;
+                        kill_now(run);
+                }
                 return false;
         }
         message = received.whole;
@@ -190,7 +200,11 @@ static bool take_message(struct run *run) {
                 break;
         case INIT_GUARD:
                 guard_take_namespace(run->guard, take_fd(&master));
-                run_order(run, ORDER_GO, 0, NULL, 0);
+                r = run_order(run, ORDER_GO, 0, NULL, 0);
+                if (r < 0) {
+                        run->lost = -r;
+                        kill_now(run);
+                }
                 break;
         case INIT_EVENT: /* taken above */
                 break;
