@@ -181,7 +181,7 @@ static void import_done(struct import *in) {
 }
 
 static int foreign(struct import *in) {
-        return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG, "not an archive that `hutch export` made");
+        return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG, "not an archive that 'hutch export' made");
 }
 
 /* The next entry, or more of the last one, within the limits. */
@@ -346,7 +346,7 @@ static const char *split_name(const char *name, size_t n, size_t *ret) {
 }
 
 static int refuse_name(struct import *in) {
-        const char *name = in->item.name, *why = "not of an archive that `hutch export` made";
+        const char *name = in->item.name, *why = "not part of an archive that 'hutch export' made";
 
         if (name[0] == '/')
                 why = "an absolute name";

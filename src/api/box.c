@@ -122,7 +122,7 @@ int hutch_box_cancel(hutch_box *box, hutch_error *err) {
         pthread_mutex_lock(&box->lock);
         r = box->running ? warden_client_cancel(box->running) : -ESRCH;
         pthread_mutex_unlock(&box->lock);
-        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "nothing runs in this box") : 0;
+        return r < 0 ? error_set(err, HUTCH_E_USAGE, r, "no command is running in this box") : 0;
 }
 
 static void log_end(const struct report *report, const struct outcome *o) {

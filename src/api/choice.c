@@ -81,7 +81,7 @@ int choice_make(const struct changes *all, size_t number, const char *const *pat
                 return 0;
         }
         if (paths && !getcwd(cwd, sizeof(cwd)))
-                return error_set(err, HUTCH_E_IO, errno, "cannot find out the current directory: %s",
+                return error_set(err, HUTCH_E_IO, errno, "cannot determine the current directory: %s",
                                  errno_text(errno));
         for (; paths && *paths; paths++) {
                 _cleanup_(freep) char *absolute = NULL;

@@ -97,7 +97,7 @@ int hutch_box_interact(hutch_box *box, int *ret_status, hutch_error *err) {
         if (r < 0)
                 return r;
         if (v.terminal.fd < 0)
-                return error_set(err, HUTCH_E_USAGE, ENOTTY, "there is no terminal");
+                return error_set(err, HUTCH_E_USAGE, ENOTTY, "no terminal is attached");
         sigemptyset(&mask);
         sigaddset(&mask, SIGWINCH);
         sigaddset(&mask, SIGTERM);

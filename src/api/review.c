@@ -207,7 +207,7 @@ int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, 
         int r;
 
         if (index >= review->changes.n)
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "there is no change %zu", index);
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "no such change: %zu", index);
         r = review_diff_change(review, index, flags, &out, err);
         if (r < 0) {
                 buf_done(&out);
@@ -338,7 +338,7 @@ int hutch_box_review(hutch_box *box, hutch_review **ret, hutch_error *err) {
         int r;
 
         if (pthread_mutex_trylock(&box->queue) != 0)
-                return error_set(err, HUTCH_E_USAGE, EBUSY, "something runs in this box");
+                return error_set(err, HUTCH_E_USAGE, EBUSY, "a command is running in this box");
         review = calloc(1, sizeof(*review));
         if (!review)
                 r = error_oom(err);
@@ -378,7 +378,7 @@ int hutch_review_apply_hunks(hutch_review *review, size_t index, const bool *tak
         if (r < 0)
                 return r;
         if (index >= all->n)
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "there is no change %zu", index);
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "no such change: %zu", index);
 
         const struct changed *one = &all->items[index];
         struct telling telling = {.all = all, .layer = one->layer, .see = see, .user = user};

@@ -203,7 +203,7 @@ int hutch_box_attach(const char *name, hutch_box **ret, hutch_error *err) {
         box->idle_timeout_ms = n.idle_timeout_ms;
         named_done(&n);
         if (r >= 0 && plan_decode(box->planned.data, box->planned.len, &box->plan) < 0)
-                r = error_set(err, HUTCH_E_IO, EBADMSG, "the session '%s' is of another version of hutch", name);
+                r = error_set(err, HUTCH_E_IO, EBADMSG, "session '%s' belongs to another version of hutch", name);
         if (r < 0) {
                 hutch_box_close(box);
                 return r;
@@ -407,7 +407,7 @@ int hutch_box_reset(hutch_box *box, hutch_error *err) {
         int r;
 
         if (!box_is_session(box))
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: each of its runs begins anew");
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "the box is not a session: its runs are independent");
         box_enter(box);
         pthread_mutex_lock(&box->queue);
         r = session_box_reset(box, &why);

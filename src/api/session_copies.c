@@ -25,8 +25,8 @@ static int pause_session(hutch_box *box, bool alone, struct pause *ret, struct h
                         *c = c[1] ? ',' : 0;
         if (alone && ret->known.others > 0)
                 return error_set(err, HUTCH_E_IO, EBUSY,
-                                 "%zu process%s beside the session's shell: %s: end them first (--stop does), or have "
-                                 "the files copied as they are (--copy)",
+                                 "%zu process%s beside the session's shell: %s: end them first, use --stop, or copy "
+                                 "the files as they are with --copy",
                                  ret->known.others, ret->known.others == 1 ? " runs" : "es run", ret->known.names);
         sigemptyset(&deadly);
         sigaddset(&deadly, SIGINT);

@@ -108,7 +108,7 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         }
         if (result->killed) {
                 hutch_result_free(result);
-                return error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
+                return error_set(err, HUTCH_E_IO, EIO, "the shell could not report its state");
         }
         root = state_json(result->output[1], result->output_len[1]);
         hutch_result_free(result);

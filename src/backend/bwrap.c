@@ -95,7 +95,7 @@ static int check_place(struct compiling *c, size_t n, bool directory, char **ret
         if (lstat(*ret_behind, &st) < 0)
                 return s->flags & STEP_REPLACE
                                ? 0
-                               : refuse_place(err, s->dest, "it does not exist, and nothing is made on the host");
+                               : refuse_place(err, s->dest, "it does not exist, and hutch creates nothing on the host");
         if (!realpath(*ret_behind, real) || !streq(real, *ret_behind))
                 return s->flags & STEP_REPLACE ? 0 : refuse_place(err, s->dest, "a symbolic link leads to it");
         if (s->kind != STEP_SEAL && s->kind != STEP_HIDE && S_ISDIR(st.st_mode) != directory)
@@ -305,7 +305,7 @@ static int check(const struct host_facts *facts, struct hutch_error *err) {
                 return not_installed(err);
         if (facts->privileged)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, EPERM,
-                                 "a box that bwrap builds for root would still be root: run hutch as an ordinary user");
+                                 "a box built by bwrap for root would run as root: run hutch as an ordinary user");
         return 0;
 }
 

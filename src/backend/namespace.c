@@ -7,7 +7,7 @@
 static int check(const struct host_facts *facts, struct hutch_error *err) {
         if (facts->namespaces == NO)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, EPERM,
-                                 "user namespaces cannot be used here (%s): `hutch doctor` tells how to get them",
+                                 "user namespaces are not available here (%s): run 'hutch doctor' for the remedy",
                                  facts->namespaces_reason);
         return 0;
 }
@@ -19,7 +19,7 @@ static bool has_layers_on_disk(const struct hutch_policy *policy) {
 }
 
 static void offer(const struct hutch_policy *policy, const struct host_facts *facts, struct offers *ret) {
-        static const char no_group[] = "no control group can be had here: `hutch doctor` tells how to get one";
+        static const char no_group[] = "no control group is available here: run 'hutch doctor' for the remedy";
 
         *ret = (struct offers){0};
         ret->have[HUTCH_G_FILESYSTEM] = STRENGTH_FULL;

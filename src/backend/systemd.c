@@ -130,7 +130,7 @@ static int check(const struct host_facts *facts, struct hutch_error *err) {
 
         if (facts->privileged)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, EPERM,
-                                 "a unit of root's would still be root: run hutch as an ordinary user");
+                                 "a unit started by root would run as root: run hutch as an ordinary user");
         if (backend_find_program("systemd-run", getenv("PATH"), false, program) < 0 || !manager_answers())
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOENT,
                                  "no systemd user manager answers: log in as that user, or once as root 'loginctl "

@@ -38,7 +38,7 @@ const char *errno_text(int errnum) {
         case EACCES:
                 return "permission denied";
         case ELOOP:
-                return "a symbolic link stands where none may be";
+                return "symbolic links are not allowed here";
         default: {
                 const char *text = strerrordesc_np(errnum);
 

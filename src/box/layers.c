@@ -33,7 +33,7 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
                 }
         }
         return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                         "no box has changes for %s: `hutch boxes` lists those of other directories", real);
+                         "no box has changes for %s (see 'hutch boxes' for other directories)", real);
 }
 
 /* The directory that a layer is about. That of a system's may be the skeleton's, which comes and goes; its place does
@@ -107,7 +107,7 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
 
 static int refuse_other_mounts(const struct layer_box *layers, const char *directory, struct hutch_error *err) {
         return error_set(err, HUTCH_E_POLICY_REFUSED, EBUSY,
-                         "box %s was begun with other mounts or --cow paths, and has changes in %s that it would not "
+                         "box %s was started with other mounts or --cow paths and has changes in %s that it would not "
                          "see now: apply or discard them first",
                          layers->meta.id, directory);
 }

@@ -158,7 +158,7 @@ int named_make(const char *name, const struct buf *plan, struct named *n, int *r
                         r = mkdir(n->path, 0700) < 0 ? -errno : 0;
                 if (r == -EEXIST)
                         return error_set(err, HUTCH_E_USAGE, EEXIST,
-                                         "there is a session '%s' already: `hutch session stop %s` ends it", name,
+                                         "session '%s' already exists (end it with 'hutch session stop %s')", name,
                                          name);
         }
         if (r >= 0) {
@@ -215,7 +215,7 @@ int named_connect(const char *name, struct named *ret, int *ret_socket, struct b
                 if (n.fd >= 0)
                         swept(n.path);
                 return error_set(err, HUTCH_E_SESSION_CLOSED, -r,
-                                 "there is no session '%s': `hutch session list` shows those that there are", name);
+                                 "no such session: '%s' (see 'hutch session list')", name);
         }
         if (r >= 0)
                 r = greet(n.fd, socket);

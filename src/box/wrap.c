@@ -182,10 +182,10 @@ int box_open_request(const char *file, struct hutch_policy **ret, char ***ret_ar
 
         if (fd < 0)
                 return error_set(err, errno == ENOENT ? HUTCH_E_PATH_MISSING : HUTCH_E_IO, errno, "%s: %s", file,
-                                 errno == ENOENT ? "no such request: each can be run once" : errno_text(errno));
+                                 errno == ENOENT ? "no such request (each can be run once)" : errno_text(errno));
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                 "%s: not a request of this user's (a regular file with mode 0600)", file);
+                                 "%s: not a request of this user (a regular file with mode 0600)", file);
         if (unlink(file) < 0)
                 return error_set(err, HUTCH_E_IO, errno, "cannot remove %s: %s", file, errno_text(errno));
         r = read_whole_fd(fd, MOST, &text, &reader.left);

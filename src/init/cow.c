@@ -159,8 +159,8 @@ static int attach_read_only(struct builder *b, const struct step *s, int lower, 
 static int cow_error(struct hutch_error *err, int r, const struct step *s) {
         if (r == -EINVAL)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "cannot attach %s copy-on-write: its file system cannot be the lower of an overlay, "
-                                 "or another was mounted inside of it just now",
+                                 "cannot attach %s copy-on-write: its file system cannot be the lower layer of an "
+                                 "overlay, or another was just mounted inside",
                                  s->source);
         return builder_error(err, r, "attach copy-on-write", s->source);
 }
@@ -188,11 +188,10 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
             !b->in->plan->ephemeral) /* the state directory is known to hold layers: it is not that */
                 return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, kept, s);
         if (r == -EOPNOTSUPP)
-                return error_set(
-                        err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                        "cannot keep a layer for %s in memory: that needs Linux 6.6; without --ephemeral it is "
-                        "kept in the state directory, on a file system that can hold one",
-                        s->source);
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
+                                 "cannot keep a layer for %s in memory: that needs Linux 6.6; without --ephemeral it "
+                                 "is kept in the state directory",
+                                 s->source);
         if (r < 0)
                 return builder_error(err, r, "make a layer in memory for", s->source);
         r = b->ops->attach_overlay(lowers.fds, lowers.n, layer.upper, layer.work, dest, builder_flags(s));
@@ -200,8 +199,8 @@ static int attach_overlay(struct builder *b, const struct step *s, int prepared_
                 return submount ? attach_read_only(b, s, lower, dest, err) : cow_error(err, r, s);
         if (b->in->plan->session && !b->in->plan->ephemeral)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, kept,
-                                 "the file system of the state directory cannot hold a layer for %s (%s): --ephemeral "
-                                 "keeps what changes in memory",
+                                 "the file system of the state directory cannot hold a layer for %s (%s): use "
+                                 "--ephemeral to keep changes in memory",
                                  s->source, errno_text(-kept));
         if (!b->in->plan->ephemeral)
                 init_note(b->in, NOTICE_COW_IN_MEMORY, s->source,

@@ -140,11 +140,11 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
 
 int builder_place_error(struct hutch_error *err, int r, const char *dest) {
         if (r == -EROFS)
-                return error_set(err, HUTCH_E_PATH_MISSING, r,
-                                 "cannot attach anything at %s: it does not exist in the directory that is attached "
-                                 "there, and hutch makes "
-                                 "nothing on the host: make it first, or choose another destination",
-                                 dest);
+                return error_set(
+                        err, HUTCH_E_PATH_MISSING, r,
+                        "cannot attach anything at %s: it does not exist in the directory that is attached there, and "
+                        "hutch creates nothing on the host: create it first, or choose another destination",
+                        dest);
         return builder_error(err, r, "make room at", dest);
 }
 
@@ -236,8 +236,7 @@ static int attach_new(struct builder *b, const struct step *s, const char *type,
         r = b->ops->attach_new(type, options, dest, builder_flags(s));
         if (r == -EPERM)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, r,
-                                 "cannot mount %s: %s: `hutch doctor` tells what is in the way", s->dest,
-                                 errno_text(-r));
+                                 "cannot mount %s: %s: run 'hutch doctor' for the reason", s->dest, errno_text(-r));
         return r < 0 ? builder_error(err, r, "mount", s->dest) : 0;
 }
 
@@ -359,10 +358,7 @@ static int hide(struct builder *b, const struct step *s, struct hutch_error *err
                 return 0;
         if (dest == -ENOENT)
                 return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
-                                 "cannot hide %s: it does not exist yet, so nothing can stand in front of it: make it "
-                                 "first, or leave "
-                                 "the rule out",
-                                 s->dest);
+                                 "cannot hide %s: it does not exist yet: create it first, or remove the rule", s->dest);
         if (dest < 0 || fstat(dest, &st) < 0)
                 return builder_error(err, dest < 0 ? dest : -errno, "hide", s->dest);
         if (!S_ISDIR(st.st_mode))

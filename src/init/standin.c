@@ -221,8 +221,8 @@ int standin_make(struct builder *b, const struct step *s, int source, struct sta
                 r = copy_all(&c);
         if (r == -EFBIG)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "cannot attach %s copy-on-write: other file systems are mounted inside of it, so the "
-                                 "files right in it would have to be copied, and there are more than %s",
+                                 "cannot attach %s copy-on-write: other file systems are mounted inside, so its own "
+                                 "files would have to be copied, and they are larger than %s",
                                  s->source, c.files > FILES_MOST ? "20000" : "256M");
         if (r < 0)
                 return builder_error(err, r, "copy the files of", s->source);

@@ -36,7 +36,7 @@ void handover_read_namespaces(uint64_t ret[N_NAMESPACES]) {
 
 static int fault(struct hutch_error *err, const struct plan *plan, const char *what, const char *path) {
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EPERM,
-                         "the walls that '%s' was to build do not stand: %s %s", plan->backend, path, what);
+                         "'%s' did not build the walls that were asked for: %s %s", plan->backend, path, what);
 }
 
 /* Where the plan uses the host's paths, the program still has separate mounts and users to enforce them. */

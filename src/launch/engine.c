@@ -282,7 +282,7 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
         e->listener = e->stranger = e->complaints = e->dir.lock = e->dir.parent = -1;
         if (host_find_beside("hutch-init", path) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
-                                 "cannot find hutch-init, neither beside hutch nor in %s: is hutch installed whole?",
+                                 "cannot find hutch-init, neither beside hutch nor in %s: reinstall hutch",
                                  HUTCH_LIBEXECDIR);
         r = make_record(e, in, err);
         if (r >= 0 && !backend->inherits) {

@@ -135,7 +135,7 @@ static int prepare(struct preparation *p, const struct step *s, int *ret, struct
                                  s->source, errno_text(-fd));
         if (fd < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, fd, "cannot attach %s: %s%s", s->source, errno_text(-fd),
-                                 fd == -EPERM ? ": `hutch doctor` tells what is in the way" : "");
+                                 fd == -EPERM ? ": run 'hutch doctor' for the reason" : "");
         *ret = fd;
         return 0;
 }

@@ -33,7 +33,7 @@ static int clone_error(const struct plan *plan, int errnum, struct hutch_error *
                 err, HUTCH_E_BACKEND_UNAVAILABLE, errnum, "cannot make the box's namespaces: %s%s", errno_text(errnum),
                 errnum == ENOSPC
                         ? " (the limit in /proc/sys/user/max_*_namespaces is reached)"
-                        : ": this host does not let you use user namespaces: `hutch doctor` tells how to get them");
+                        : ": this host does not allow user namespaces: run 'hutch doctor' for the remedy");
 }
 
 static void forget(struct launched *box) {

@@ -120,7 +120,7 @@ int snapshot_open(const char *root, const char *id, const char *workspace, struc
         }
         if (r == -ENOENT)
                 return error_set(err, HUTCH_E_PATH_MISSING, r,
-                                 "there is no snapshot '%s': `hutch snapshot --list` lists them", id);
+                                 "no such snapshot: '%s' (see 'hutch snapshot --list')", id);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "snapshot '%s' is being removed", id);
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot read snapshot '%s': %s", id, errno_text(-r)) : 0;
@@ -188,7 +188,7 @@ static int check_name(int state, const char *workspace, const char *name, struct
                                  "a snapshot's name is one line of text, of %d bytes at most", NAME_MOST);
         if (find_by_name(state, name, workspace, &other) >= 0)
                 return error_set(err, HUTCH_E_USAGE, EEXIST,
-                                 "there is a snapshot '%s' already: `hutch snapshot --remove` removes it", name);
+                                 "snapshot '%s' already exists (remove it with 'hutch snapshot --remove')", name);
         return 0;
 }
 

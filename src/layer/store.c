@@ -301,16 +301,16 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
         if (!box)
                 return error_oom(err);
         if (!id[0] || strchr(id, '/') || id[0] == '.')
-                return error_set(err, HUTCH_E_USAGE, EINVAL, "'%s' is not a box: `hutch boxes` lists them", id);
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "'%s' is not a box (see 'hutch boxes')", id);
         box->meta.id = strdup(id);
         if (!box->meta.id || asprintf(&box->path, "%s/%s", root, id) < 0)
                 return error_oom(err);
         r = open_box(box);
         if (r < 0)
-                return error_set(err, HUTCH_E_PATH_MISSING, r, "there is no box '%s': `hutch boxes` lists them", id);
+                return error_set(err, HUTCH_E_PATH_MISSING, r, "no such box: '%s' (see 'hutch boxes')", id);
         r = take_lock(box, 0);
         if (r == -ENOENT)
-                return error_set(err, HUTCH_E_PATH_MISSING, r, "there is no box '%s': `hutch boxes` lists them", id);
+                return error_set(err, HUTCH_E_PATH_MISSING, r, "no such box: '%s' (see 'hutch boxes')", id);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "box %s is in use: it runs, or another hutch reviews it", id);
         if (r >= 0)
@@ -323,7 +323,7 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
                         return r;
         }
         if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s: `hutch discard --box %s` removes it", id,
+                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s (remove it with 'hutch discard --box %s')", id,
                                  errno_text(-r), id);
         *ret = take_ptr(box);
         return 0;

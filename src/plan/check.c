@@ -32,11 +32,10 @@ static int check_parts(const struct plan_input *in, const struct path_fact *fact
                        struct hutch_error *err) {
         if (!plan_has_too_many_parts(in, fact))
                 return 0;
-        return error_set(
-                err, HUTCH_E_GUARANTEE_UNAVAILABLE, E2BIG,
-                "%s %s cannot be copy-on-write: other file systems are mounted inside of it, and the directories "
-                "beside them are too many to have a layer each (%zu)",
-                what, fact->real, fact->n_mounts);
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, E2BIG,
+                         "%s %s cannot be copy-on-write: other file systems are mounted inside, and too many "
+                         "directories (%zu) would need separate layers",
+                         what, fact->real, fact->n_mounts);
 }
 
 /* Sockets of tmux, X11, agents and services are in these: a process that can write there can run commands on the host.
@@ -46,10 +45,10 @@ static int check_shared(const char *real, const char *what, struct hutch_error *
 
         for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
                 if (streq(real, shared[i]))
-                        return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                         "%s %s: refused, other programs keep their sockets there: name a directory "
-                                         "in it",
-                                         what, real);
+                        return error_set(
+                                err, HUTCH_E_POLICY_REFUSED, EPERM,
+                                "%s %s: refused, because other programs keep sockets there: choose a directory in it",
+                                what, real);
         return 0;
 }
 
@@ -68,14 +67,13 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
         if (!in->traits)
                 return 0;
         if (streq(ws->real, "/"))
-                return error_set(
-                        err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "workspace /: refused, the whole host cannot be a workspace: name a directory with -d DIR");
+                return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
+                                 "workspace /: refused, because it is the whole host: choose a directory with -d DIR");
         if (is_home(in->survey, ws->real))
                 return error_set(
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "workspace %s: refused, it is your home with everything in it: name a directory with -d DIR, "
-                        "or say --workspace none",
+                        "workspace %s: refused, because it is your home directory: choose another with -d DIR, "
+                        "or use --workspace none",
                         ws->real);
         r = check_shared(ws->real, "workspace", err);
         if (r < 0)
@@ -83,7 +81,7 @@ static int check_workspace(const struct plan_input *in, struct hutch_error *err)
         if (path_is_beneath(ws->real, "/proc") || path_is_beneath(ws->real, "/sys") ||
             path_is_beneath(ws->real, "/dev"))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                 "workspace %s: refused, it is the kernel's, not a directory of files", ws->real);
+                                 "workspace %s: refused, because it is a file system of the kernel", ws->real);
         r = policy_workspace(in->policy) == HUTCH_WORKSPACE_COW ? check_parts(in, ws, "workspace", err) : 0;
         return r < 0 ? r : check_own_folders(in->survey, ws->real, "workspace", err);
 }
@@ -118,7 +116,7 @@ static int check_stays_inside(const struct plan_input *in, const struct path_rul
                 return 0;
         return error_set(
                 err, HUTCH_E_POLICY_REFUSED, EPERM,
-                "%s %s: refused, a link in the workspace leads out of it to %s: name that path itself if it is meant",
+                "%s %s: refused, because it is a link that leads out of the workspace to %s: name that path instead",
                 rule->origin, rule->path, fact->real);
 }
 
@@ -202,8 +200,8 @@ static int check_path(const struct plan_input *in, size_t index, struct hutch_er
         if (rule->access != HUTCH_HIDE && (streq(fact->real, "/") || path_is_beneath(fact->real, "/proc") ||
                                            (path_is_beneath(fact->real, "/sys") && rule->access != HUTCH_READ)))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                 "%s %s: refused, it would open the host's %s to the box", rule->origin, rule->path,
-                                 fact->real);
+                                 "%s %s: refused, because it would give the box the host's %s", rule->origin,
+                                 rule->path, fact->real);
         r = check_stays_inside(in, rule, fact, err);
         if (r >= 0)
                 r = check_gap(in, index, err);
@@ -216,7 +214,7 @@ static int check_path(const struct plan_input *in, size_t index, struct hutch_er
         if (is_home(in->survey, fact->real))
                 return error_set(
                         err, HUTCH_E_POLICY_REFUSED, EPERM,
-                        "%s %s: refused, it is your home with everything in it: name the directories that are needed",
+                        "%s %s: refused, because it is your home directory: name the directories that are needed",
                         rule->origin, rule->path);
         r = check_shared(fact->real, rule->origin, err);
         if (r < 0)

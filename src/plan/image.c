@@ -125,7 +125,7 @@ static int add_volume(struct plan *plan, const struct plan_input *in, const char
                                          host, *own);
         if (in->survey->home && streq(host, in->survey->home))
                 return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM,
-                                 "container.volumes %s: refused, it is your home with everything in it", host);
+                                 "container.volumes %s: refused, because it is your home directory", host);
         return plan_add_step(plan, (struct step){.kind = STEP_BIND,
                                                  .flags = writable ? STEP_WRITABLE : 0,
                                                  .source = host,

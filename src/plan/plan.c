@@ -96,8 +96,8 @@ static int set_identity(struct plan *plan, const struct plan_input *in, struct h
                 if (!facts->mount_api)
                         return error_set(
                                 err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
-                                "started by root, a box needs id-mapped mounts (Linux 5.12) to be nobody outside: "
-                                "`hutch doctor` tells what is in the way");
+                                "started by root, a box needs id-mapped mounts (Linux 5.12) to have no rights outside: "
+                                "run 'hutch doctor' for the reason");
                 plan->map_by_parent = true;
                 plan->host_uid = facts->box_uid;
                 plan->host_gid = facts->box_uid;

@@ -251,8 +251,8 @@ int policy_expand(const struct hutch_policy *p, const char *path, char **ret, st
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                          "'%s': unknown placeholder (known: ${WORKSPACE}, ${HOME}, ${TMPDIR})", path);
                 if (!value || !value[0])
-                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s': ${%.*s} stands for nothing here",
-                                         path, (int) n, at + 2);
+                        return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s': ${%.*s} has no value here", path,
+                                         (int) n, at + 2);
                 buf_put(&b, path, (size_t) (at - path));
                 buf_puts(&b, value);
                 path = at + 3 + n;
@@ -393,7 +393,7 @@ int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, con
 int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
         if (p->n_hosts > 0 && policy_network(p) != HUTCH_NET_ALLOWLIST)
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                 "allowed hosts contradict the network policy '%s': leave --net out or use --net "
+                                 "allowed hosts contradict the network policy '%s': omit --net or use --net "
                                  "allowlist",
                                  policy_text(p, KEY_NETWORK));
         if (policy_is_set(p, KEY_NET_LOG) && policy_network(p) != HUTCH_NET_ALLOWLIST)
@@ -411,15 +411,14 @@ int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
         if (policy_is_set(p, KEY_AT) && policy_number(p, KEY_AT) == AT_HOST &&
             policy_number(p, KEY_IDENTITY) == HUTCH_AS_USER)
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                 "--at host and --as user contradict each other: that user sees the workspace at "
+                                 "--at host and --as user contradict each other: the user 'user' sees the workspace at "
                                  "/workspace only");
         for (int i = HUTCH_LIMIT_TIMEOUT_MS; i <= HUTCH_LIMIT_OUTPUT; i++) {
                 enum key key = policy_limit_key((enum hutch_limit) i);
 
                 if (policy_is_set(p, key) && policy_number(p, key) == 0)
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                         "--%s 0 would let nothing run: leave it out for no limit",
-                                         key_info(key)->option);
+                                         "--%s 0 would let nothing run: omit it for no limit", key_info(key)->option);
         }
         return 0;
 }

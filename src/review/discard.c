@@ -36,11 +36,9 @@ static int discard_paths(struct view *view, struct journal *journal, char *const
                 if (r == -ENOENT)
                         return error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "%s: no change there", *paths);
                 if (r == -ENOTDIR)
-                        return error_set(
-                                err, HUTCH_E_USAGE, ENOTDIR,
-                                "%s: the box put something else in the place of the directory that it lies in; "
-                                "discard that one",
-                                *paths);
+                        return error_set(err, HUTCH_E_USAGE, ENOTDIR,
+                                         "%s: the box replaced the directory that contains it; discard that directory",
+                                         *paths);
                 if (r < 0)
                         return error_set(err, HUTCH_E_IO, r, "cannot discard %s: %s", *paths, errno_text(-r));
         }

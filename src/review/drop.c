@@ -267,7 +267,7 @@ int drop_settled(struct view *view, struct journal *journal, char *const *paths,
                 r = settle_folder(&s, directory);
         }
         if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot take what was applied out of the layer of %s: %s",
+                return error_set(err, HUTCH_E_IO, r, "cannot remove applied changes from the layer of %s: %s",
                                  view->pair->host_path, errno_text(-r));
         return 0;
 }

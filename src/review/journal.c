@@ -69,7 +69,7 @@ int journal_open(struct journal *journal, const struct review_pair *pair, int la
                                  r == EBUSY ? "another apply or discard is at work on this layer" : errno_text(r));
         }
         if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-                return error_set(err, HUTCH_E_INTERNAL, errno, "no random bytes: %s", errno_text(errno));
+                return error_set(err, HUTCH_E_INTERNAL, errno, "cannot get random bytes: %s", errno_text(errno));
         snprintf(journal->token, sizeof(journal->token), "%016" PRIx64, random);
         index_expire(journal->layer);
         return recover(journal, pair, err);

@@ -260,7 +260,7 @@ int unpack_data(struct unpack *u, const void *data, size_t len, struct hutch_err
         const uint8_t *p = data;
 
         if (u->fd < 0 || len > u->expected - u->got)
-                return refuse(err, u->path ? u->path : "data", "more content than was told");
+                return refuse(err, u->path ? u->path : "data", "more content than was announced");
         while (len > 0) {
                 uint64_t at = u->got;
                 size_t n = len;

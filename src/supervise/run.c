@@ -82,7 +82,7 @@ static void conclude(struct run *run) {
                                   errno_text(run->lost));
                 else
                         error_set(&o->error, HUTCH_E_INTERNAL, EIO,
-                                  "the box ended without a word: its init was killed from outside");
+                                  "the box ended unexpectedly: its init was killed from outside");
                 error_stage(&o->error, "supervise");
                 return;
         }

@@ -182,7 +182,7 @@ static void take_command(struct caller *c, const struct warden_command *request,
                 len = mapped_len;
         }
         if (r < 0 || request->text_len > len || request->env_len != len - request->text_len)
-                r = error_set(&err, HUTCH_E_INTERNAL, EBADMSG, "the warden got a command that it cannot read");
+                r = error_set(&err, HUTCH_E_INTERNAL, EBADMSG, "the warden cannot read the command");
         for (int i = 0; i < 3; i++)
                 if (request->modes[i] == HUTCH_STREAM_FD || request->modes[i] == HUTCH_STREAM_DATA)
                         c->fds[i] = take_fd(fds++);

@@ -242,7 +242,7 @@ static void on_ended(void *user, const struct outcome *why) {
         g->failed = true;
         g->err = why->error;
         if (g->err.code == HUTCH_OK)
-                error_set(&g->err, HUTCH_E_IO, EIO, "the box that was to take the session's place ended at once");
+                error_set(&g->err, HUTCH_E_IO, EIO, "the session's new box ended at once");
         timer_set(g->v->all->loop, &g->later, 0);
 }
 
@@ -250,7 +250,7 @@ static void on_limit(void *data) {
         struct change *g = data;
 
         g->failed = true;
-        error_set(&g->err, HUTCH_E_IO, ETIMEDOUT, "the box that was to take the session's place did not start in time");
+        error_set(&g->err, HUTCH_E_IO, ETIMEDOUT, "the session's new box did not start in time");
         on_later(g);
 }
 
@@ -284,8 +284,8 @@ static int check_alone(struct change *g) {
                 if (names.data[i] == '\n')
                         names.data[i] = ',';
         return error_set(&g->err, HUTCH_E_IO, EBUSY,
-                         "%zu process%s beside the session's shell: %.*s: end them first (--stop does), or have the "
-                         "files copied as they are (--copy)",
+                         "%zu process%s beside the session's shell: %.*s: end them first, use --stop, or copy the "
+                         "files as they are with --copy",
                          n, n == 1 ? " runs" : "es run", (int) (names.len ? names.len - 1 : 0),
                          (const char *) names.data);
 }
@@ -425,9 +425,7 @@ void change_add(struct served *v, const struct warden_change *request, int fds[8
                               "the session keeps its files in memory: there is nothing to %s", verb_of(g));
         else if (count(v) >= CHANGES_MOST)
                 r = error_set(&err, HUTCH_E_IO, EBUSY,
-                              "%d other requests for the session's files wait already: "
-                              "try again later",
-                              CHANGES_MOST);
+                              "%d other requests for the session's files are waiting: try again later", CHANGES_MOST);
         else if (loop_watch(v->all->loop, g->socket, EPOLLIN | EPOLLRDHUP, on_client, g, &g->on_socket) < 0)
                 r = error_oom(&err);
         if (r < 0)

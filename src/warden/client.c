@@ -291,7 +291,7 @@ static int ask_state(int warden, enum warden_request what, uint32_t session, str
         if (r >= 0)
                 r = read_reply(socket, WARDEN_STATE_IS, &answer, sizeof(answer), fds, 2, err);
         if (r >= 0 && !answer.known)
-                r = error_set(err, HUTCH_E_IO, EIO, "the shell could not tell its state");
+                r = error_set(err, HUTCH_E_IO, EIO, "the shell could not report its state");
         if (r >= 0 && (read_memfd(fds[0], &state.state, &state.state_len) < 0 ||
                        read_memfd(fds[1], &state.late, &state.late_len) < 0))
                 r = error_set(err, HUTCH_E_IO, EIO, "cannot read the shell's state");
@@ -324,10 +324,10 @@ int warden_client_hold(int warden, uint32_t session, struct client_state *ret, i
         if (r < 0)
                 return r;
         if (answer.result == -EBUSY)
-                return error_set(err, HUTCH_E_IO, EBUSY, "somebody else copies the session's files already");
+                return error_set(err, HUTCH_E_IO, EBUSY, "another client is copying the session's files");
         if (answer.result < 0)
                 return error_set(err, HUTCH_E_IO, answer.result,
-                                 "what runs in the session does not come to rest (%s): try again, or end it first",
+                                 "the session's processes cannot be stopped (%s): try again, or end them first",
                                  errno_text(-answer.result));
         *ret = take_struct(state);
         *ret_socket = take_fd(&socket);
@@ -343,7 +343,7 @@ int warden_client_check_hold(int socket, struct hutch_error *err) {
         if (answer.result == -EAGAIN)
                 return error_set(
                         err, HUTCH_E_IO, EAGAIN,
-                        "something in the session went on by itself while its files were copied: end it first");
+                        "a process of the session went on while its files were copied: end it first");
         if (answer.result < 0)
                 return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box ended while it was copied");
         return 0;

@@ -10,7 +10,7 @@ int main(void) {
         socklen_t len = sizeof(type);
 
         if (getsockopt(WARDEN_FD, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET) {
-                fputs("hutch-warden: a helper of libhutch, which starts it itself; the command is `hutch`\n", stderr);
+                fputs("hutch-warden: a helper of libhutch, which starts it itself; the command is 'hutch'\n", stderr);
                 return 125;
         }
         return warden_serve(WARDEN_FD) < 0 ? 125 : 0;

@@ -165,8 +165,8 @@ static int begin_run(struct warden *w, const struct warden_run *request, int fds
         }
         if (memfd_plan(fds[1], &c->plan) < 0) {
                 error_set(&refused.error, HUTCH_E_INTERNAL, EBADMSG,
-                          "the warden got a plan that it cannot read: library and warden are "
-                          "of different builds");
+                          "the warden cannot read the plan: library and warden are "
+                          "from different builds");
                 send_outcome(c, &refused);
                 client_free(c);
                 return 0;

@@ -167,7 +167,7 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
         if (r >= 0 && request->modes[0])
                 r = memfd_map(fds[2], &state, &len);
         if (r < 0)
-                error_set(&err, HUTCH_E_INTERNAL, r, "the warden got a plan that it cannot read");
+                error_set(&err, HUTCH_E_INTERNAL, r, "the warden cannot read the plan");
         input.plan = v->plan;
         input.layers = v->layers[0] ? v->layers : NULL;
         input.state = state;
@@ -241,7 +241,7 @@ void sessions_state(struct sessions *all, const struct warden_session_request *r
         if (!v)
                 return;
         if (v->asked >= 0) {
-                error_set(&err, HUTCH_E_IO, EBUSY, "somebody else asks for the session's state already");
+                error_set(&err, HUTCH_E_IO, EBUSY, "another client is reading the session's state");
                 served_send_error(fds[0], &err);
                 return;
         }
@@ -312,7 +312,7 @@ void sessions_attach(struct sessions *all, const struct warden_session_request *
         if (!v)
                 return;
         if (v->guest >= 0) {
-                error_set(&err, HUTCH_E_IO, EBUSY, "somebody sits in the session already");
+                error_set(&err, HUTCH_E_IO, EBUSY, "the session is already attached");
                 served_send_error(fds[0], &err);
                 return;
         }

@@ -85,7 +85,7 @@ static int spawn(const char *name, const char *verb, int socket_type, int extra,
         if (host_find_beside(name, path) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
                                  "cannot find %s, neither beside the library nor in %s: "
-                                 "is hutch installed whole?",
+                                 "reinstall hutch",
                                  name, HUTCH_LIBEXECDIR);
         if (socketpair(AF_UNIX, socket_type | SOCK_CLOEXEC, 0, ends) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a socket: %s", errno_text(errno));

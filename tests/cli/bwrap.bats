@@ -118,7 +118,7 @@ lie() {
         run hutch doctor --json
         [ "$(jq -r '.trials[] | .backend' <<<"$output" | xargs)" = 'bwrap systemd-run container' ]
         if am_root; then
-                [ "$(jq -r '.trials[0].reason' <<<"$output")" = 'a box that bwrap builds for root would still be root: run hutch as an ordinary user' ]
+                [ "$(jq -r '.trials[0].reason' <<<"$output")" = 'a box built by bwrap for root would run as root: run hutch as an ordinary user' ]
         else
                 [ "$(jq -c '.trials[0] | [.works, .reason]' <<<"$output")" = '[true,null]' ]
                 [[ $(jq -r '.trials[0].version' <<<"$output") = bubblewrap* ]]

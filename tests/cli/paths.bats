@@ -17,7 +17,7 @@ more_setup() {
 --ro '$D:/srv/x/y'                     | cat /srv/x/y/sub/file; ls /srv/x; ls -d '$D' 2>/dev/null | deep y
 --rw '$D:/srv/x'                       | echo z >/srv/x/new; cat /srv/x/new                       | z
 --ro '$D/file'                         | cat '$D/file'; ls '$D'                                   | data file
---ro '$D/file:/etc/motd-x'             | true                                                     | hutch: cannot attach anything at /etc/motd-x: it does not exist in the directory that is attached there, and hutch makes nothing on the host: make it first, or choose another destination
+--ro '$D/file:/etc/motd-x'             | true                                                     | hutch: cannot attach anything at /etc/motd-x: it does not exist in the directory that is attached there, and hutch creates nothing on the host: create it first, or choose another destination
 --ro '$D/file:/etc/passwd'             | cat /etc/passwd                                          | data
 --rw '$D/file:/srv/one'                | echo new >/srv/one; cat /srv/one                         | new
 --ro ../data                           | cat '$D/file'                                            | new

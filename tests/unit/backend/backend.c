@@ -20,11 +20,9 @@ static const struct choose_row {
         {"namespace", "namespace", YES, "namespace"},
         {"none", "none", NO, "none"},
         {"auto never takes none", "auto", NO, NULL, HUTCH_E_BACKEND_UNAVAILABLE,
-         "user namespaces cannot be used here (making a user namespace: nobody may): `hutch doctor` tells how to get "
-         "them"},
+         "user namespaces are not available here (making a user namespace: nobody may): run 'hutch doctor' for the remedy"},
         {"namespace where there is none", "namespace", NO, NULL, HUTCH_E_BACKEND_UNAVAILABLE,
-         "user namespaces cannot be used here (making a user namespace: nobody may): `hutch doctor` tells how to get "
-         "them"},
+         "user namespaces are not available here (making a user namespace: nobody may): run 'hutch doctor' for the remedy"},
         {"a misspelled one", "namespaces", YES, NULL, HUTCH_E_BACKEND_UNKNOWN,
          "unknown backend 'namespaces' (known: " KNOWN "); did you mean 'namespace'?"},
         {"an unknown one", "qemu", YES, NULL, HUTCH_E_BACKEND_UNKNOWN, "unknown backend 'qemu' (known: " KNOWN ")"},

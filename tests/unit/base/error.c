@@ -89,7 +89,7 @@ static const struct text_row {
         {ENOTDIR, "not a directory"},
         {EISDIR, "is a directory"},
         {EACCES, "permission denied"},
-        {ELOOP, "a symbolic link stands where none may be"},
+        {ELOOP, "symbolic links are not allowed here"},
         {ENOSPC, "No space left on device"},
         {123456, "unknown error"},
         {-1, "unknown error"},

@@ -42,13 +42,12 @@ static const struct refused_row {
          "plan"},
         {{"root without id-mapped mounts", .root = true, .no_mount_api = true, .dir = "/data"},
          HUTCH_E_BACKEND_UNAVAILABLE,
-         "started by root, a box needs id-mapped mounts (Linux 5.12) to be nobody outside: `hutch doctor` "
-         "tells what is in the way",
+         "started by root, a box needs id-mapped mounts (Linux 5.12) to have no rights outside: run 'hutch doctor' for the reason",
          "plan"},
         {{"a path", {"ro=/nowhere"}}, HUTCH_E_PATH_MISSING, "--ro /nowhere: does not exist", "plan"},
         {{"a guarantee", {"memory=1M"}, .no_cgroups = true},
          HUTCH_E_GUARANTEE_UNAVAILABLE,
-         "cannot enforce memory on 'namespace': no control group can be had here: `hutch doctor` tells how to get one "
+         "cannot enforce memory on 'namespace': no control group is available here: run 'hutch doctor' for the remedy "
          "(--allow-degraded runs without)",
          "plan"},
 };

@@ -52,11 +52,11 @@ static const struct report_row {
         {{"disk", {"disk=1G"}}, "EEEEEDnnnE", NULL},
         {{"memory without a group", {"memory=1M"}, .no_cgroups = true},
          NULL,
-         "cannot enforce memory on 'namespace': no control group can be had here: `hutch doctor` tells how to get one "
+         "cannot enforce memory on 'namespace': no control group is available here: run 'hutch doctor' for the remedy "
          "(--allow-degraded runs without)"},
         {{"cpu without a group", {"cpu=50%"}, .no_cgroups = true},
          NULL,
-         "cannot enforce cpu on 'namespace': no control group can be had here: `hutch doctor` tells how to get one "
+         "cannot enforce cpu on 'namespace': no control group is available here: run 'hutch doctor' for the remedy "
          "(--allow-degraded runs without)"},
         {{"cpu-time without a group", {"cpu-time=5s", "allow-degraded"}, .no_cgroups = true}, "EEEEEDnDnn", NULL},
         {{"pids need no group", {"pids=5"}, .no_cgroups = true}, "EEEEEDnnEn", NULL},
