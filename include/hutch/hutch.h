@@ -142,6 +142,14 @@ typedef enum hutch_limit {
         HUTCH_LIMIT_OUTPUT,      /* bytes of stdout and stderr together */
 } hutch_limit;
 
+/* The names of these values, as options and policy files spell them. What is out of range is "unknown". */
+HUTCH_EXPORT const char *hutch_preset_name(hutch_preset preset);
+HUTCH_EXPORT const char *hutch_access_name(hutch_access access);
+HUTCH_EXPORT const char *hutch_workspace_name(hutch_workspace workspace);
+HUTCH_EXPORT const char *hutch_identity_name(hutch_identity identity);
+HUTCH_EXPORT const char *hutch_network_name(hutch_network network);
+HUTCH_EXPORT const char *hutch_limit_name(hutch_limit limit);
+
 HUTCH_EXPORT int hutch_policy_new(hutch_policy **ret);
 HUTCH_EXPORT void hutch_policy_free(hutch_policy *policy);
 
@@ -251,6 +259,7 @@ typedef enum hutch_trust_state {
         HUTCH_TRUST_CHANGED, /* something else was accepted */
 } hutch_trust_state;
 
+HUTCH_EXPORT const char *hutch_trust_state_name(hutch_trust_state state);
 HUTCH_EXPORT int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err); /* NULL: the current one */
 HUTCH_EXPORT void hutch_trust_free(hutch_trust *trust);
 HUTCH_EXPORT hutch_trust_state hutch_trust_get_state(const hutch_trust *trust);
@@ -289,6 +298,7 @@ typedef enum hutch_warden {
         HUTCH_WARDEN_SELF, /* the calling process is the warden: for single-threaded commands without other children */
 } hutch_warden;
 
+HUTCH_EXPORT const char *hutch_warden_name(hutch_warden warden);
 HUTCH_EXPORT int hutch_context_new(hutch_warden warden, hutch_context **ret, hutch_error *err);
 HUTCH_EXPORT void hutch_context_free(hutch_context *context);
 
@@ -325,6 +335,8 @@ typedef enum hutch_stream {
         HUTCH_STREAM_FD,       /* the given fd: a pipe is passed on, anything else is relayed; it stays the caller's */
         HUTCH_STREAM_CALLBACK, /* to on_output alone: the result does not hold it */
 } hutch_stream;
+
+HUTCH_EXPORT const char *hutch_stream_name(hutch_stream stream);
 
 enum { HUTCH_STDIN = 0, HUTCH_STDOUT = 1, HUTCH_STDERR = 2 };
 
@@ -438,7 +450,7 @@ HUTCH_EXPORT int hutch_box_cancel(hutch_box *box, hutch_error *err);
 /* ---- sessions ---- */
 
 /* A session's shell as a JSON object: cwd, variables, exported, arrays, functions, aliases, jobs, and the late output
- * of background jobs; freed with free(). */
+ * of background jobs; freed with hutch_free(). */
 HUTCH_EXPORT int hutch_box_state(hutch_box *box, char **ret, hutch_error *err);
 
 /* Back to how it was opened: files, variables, functions, directory. What runs in the background ends. */
@@ -464,7 +476,7 @@ HUTCH_EXPORT int hutch_box_end_jobs(hutch_box *box, hutch_error *err);
 HUTCH_EXPORT int hutch_box_set_name(hutch_box *box, const char *name, uint64_t idle_timeout_ms, hutch_error *err);
 
 /* Ends a named session, and waits until it is gone. Changes in its copy-on-write directories are kept for review,
- * unless `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with free(). */
+ * unless `discard`; *ret_box_id, when not NULL, is their box or NULL, and freed with hutch_free(). */
 HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_box_id, hutch_error *err);
 
 /* Writes a named session to a file, as hutch_review_export() does, including the state of its shell; the session
@@ -483,10 +495,10 @@ HUTCH_EXPORT int hutch_sessions(void (*see)(void *user, const hutch_session_info
 
 HUTCH_EXPORT void hutch_result_free(hutch_result *result);
 
-/* The result as the JSON object that `hutch run --json` prints; freed with free(). */
+/* The result as the JSON object that `hutch run --json` prints; freed with hutch_free(). */
 HUTCH_EXPORT int hutch_result_to_json(const hutch_result *result, char **ret, hutch_error *err);
 
-/* An event, or a piece of output, as a line of `hutch run --json-lines`; freed with free(). */
+/* An event, or a piece of output, as a line of `hutch run --json-lines`; freed with hutch_free(). */
 HUTCH_EXPORT int hutch_event_to_json(const hutch_event *event, char **ret, hutch_error *err);
 HUTCH_EXPORT int hutch_output_to_json(int stream, const void *data, size_t len, char **ret, hutch_error *err);
 
@@ -518,7 +530,7 @@ HUTCH_EXPORT int hutch_box_fork(hutch_box *box, hutch_box **ret, hutch_error *er
 /* The same for a session in which something runs, in the way of hutch_box_snapshot_copy(). */
 HUTCH_EXPORT int hutch_box_fork_copy(hutch_box *box, hutch_box **ret, uint64_t *ret_bytes, hutch_error *err);
 
-/* Under which the box's changes are kept; freed with free(). NULL where it has none. */
+/* Under which the box's changes are kept; freed with hutch_free(). NULL where it has none. */
 HUTCH_EXPORT char *hutch_box_id(hutch_box *box);
 
 /* A snapshot by its id, or by its name among those of a workspace (NULL: the current directory). */
@@ -548,6 +560,8 @@ HUTCH_EXPORT int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_in
 typedef struct hutch_review hutch_review;
 
 typedef enum hutch_change_kind { HUTCH_CREATED, HUTCH_MODIFIED, HUTCH_DELETED } hutch_change_kind;
+
+HUTCH_EXPORT const char *hutch_change_kind_name(hutch_change_kind kind);
 
 typedef struct hutch_change {
         hutch_change_kind kind;
@@ -579,7 +593,10 @@ HUTCH_EXPORT void hutch_review_close(hutch_review *review);
 HUTCH_EXPORT const char *hutch_review_id(const hutch_review *review);
 
 /* What the box is; the strings live as long as the review. */
-HUTCH_EXPORT void hutch_review_info(const hutch_review *review, hutch_box_info *ret);
+HUTCH_EXPORT void hutch_review_get_info(const hutch_review *review, hutch_box_info *ret, size_t size);
+static inline void hutch_review_info(const hutch_review *review, hutch_box_info *ret) {
+        hutch_review_get_info(review, ret, sizeof(*ret));
+}
 
 /* The changes of an open box, between its runs, since the beginning: for viewing and exporting; apply and discard
  * require a closed box. Close this before the box. */
@@ -593,7 +610,8 @@ static inline bool hutch_review_change(const hutch_review *review, size_t index,
 
 enum { HUTCH_DIFF_COLOUR = 1, HUTCH_DIFF_CLEAN = 2 };
 
-/* One change as a unified diff; freed with free(). CLEAN shows what a terminal would obey instead of passing it on. */
+/* One change as a unified diff; freed with hutch_free(). CLEAN shows what a terminal would obey instead of passing it
+ * on. */
 HUTCH_EXPORT int hutch_review_diff(const hutch_review *review, size_t index, unsigned flags, char **ret,
                                    size_t *ret_len, hutch_error *err);
 
@@ -605,11 +623,12 @@ HUTCH_EXPORT int hutch_review_select(const hutch_review *review, const char *con
  * the current directory. */
 HUTCH_EXPORT bool hutch_review_chooses(const hutch_review *review, size_t index, const char *const *paths);
 
-/* The chosen changes as the JSON array that `hutch diff --json` prints; freed with free(). */
+/* The chosen changes as the JSON array that `hutch diff --json` prints; freed with hutch_free(). */
 HUTCH_EXPORT int hutch_review_to_json(const hutch_review *review, const char *const *paths, char **ret,
                                       hutch_error *err);
 
-/* A path as git shows it: in quotes and escaped where it holds what would mislead; freed with free(). 0 or -ENOMEM. */
+/* A path as git shows it: in quotes and escaped where it holds what would mislead; freed with hutch_free(). 0 or
+ * -ENOMEM. */
 HUTCH_EXPORT int hutch_quote_path(const char *path, char **ret);
 
 enum {
@@ -626,6 +645,8 @@ typedef enum hutch_apply_status {
         HUTCH_DEPENDS,   /* the directory that it is in was not applied */
         HUTCH_FAILED,
 } hutch_apply_status;
+
+HUTCH_EXPORT const char *hutch_apply_status_name(hutch_apply_status status);
 
 /* Applies changes to the host; paths NULL: all, else these and everything beneath them (absolute, or relative to the
  * current directory). `see` is called with the outcome of each. 0 if all were tried, even if some failed. */
@@ -658,8 +679,8 @@ typedef struct hutch_import_options {
         const char *const *maps;         /* "OLD=NEW", NULL-terminated: where a further directory of the box is here */
 } hutch_import_options;
 
-/* Makes a box that is kept out of an exported file, and returns its id, freed with free(). The file may come from any
- * source: what an export would not have written is refused, and leaves nothing behind. */
+/* Makes a box that is kept out of an exported file, and returns its id, freed with hutch_free(). The file may come from
+ * any source: what an export would not have written is refused, and leaves nothing behind. */
 HUTCH_EXPORT int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err);
 
 /* ---- scanning scripts ---- */
@@ -702,7 +723,7 @@ HUTCH_EXPORT size_t hutch_findings_count(const hutch_findings *findings);
 HUTCH_EXPORT size_t hutch_findings_files(const hutch_findings *findings); /* how many files were scanned */
 HUTCH_EXPORT const hutch_finding *hutch_findings_get(const hutch_findings *findings, size_t i);
 HUTCH_EXPORT bool hutch_findings_critical(const hutch_findings *findings); /* one that is not suppressed */
-/* format: text, json or sarif (2.1.0); freed with free(). */
+/* format: text, json or sarif (2.1.0); freed with hutch_free(). */
 HUTCH_EXPORT int hutch_findings_format(const hutch_findings *findings, const char *format, char **ret,
                                        hutch_error *err);
 HUTCH_EXPORT void hutch_findings_free(hutch_findings *findings);
@@ -792,12 +813,12 @@ HUTCH_EXPORT int hutch_image_build(const hutch_image_options *options, hutch_err
 
 /* ---- looking without running ---- */
 
-/* The plan that a request would be run by, for people or as JSON; runs nothing; freed with free(). */
+/* The plan that a request would be run by, for people or as JSON; runs nothing; freed with hutch_free(). */
 HUTCH_EXPORT int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool json, char **ret,
                                hutch_error *err);
 
 /* What this host can enforce, each capability tried for real, with the exact remedy for each gap; for people or as
- * JSON, freed with free(). *ret_strong: whether at least one isolating backend works. */
+ * JSON, freed with hutch_free(). *ret_strong: whether at least one isolating backend works. */
 HUTCH_EXPORT int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret, hutch_error *err);
 
 #ifdef __cplusplus

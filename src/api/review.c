@@ -105,19 +105,21 @@ static int remove_reviewed(hutch_review *review, struct hutch_error *err) {
         return layer_remove(review->box, err);
 }
 
-void hutch_review_info(const hutch_review *review, hutch_box_info *ret) {
+void hutch_review_get_info(const hutch_review *review, hutch_box_info *ret, size_t size) {
         const struct layer_meta *m;
+        hutch_box_info info;
 
         if (!review || !ret)
                 return;
         m = &review->box->meta;
-        *ret = (hutch_box_info){.id = m->id,
+        info = (hutch_box_info){.id = m->id,
                                 .workspace = m->workspace,
                                 .command = m->command,
                                 .created = m->created,
                                 .changes = review->changes.n};
         for (size_t i = 0; i < review->changes.n; i++)
-                ret->bytes += review->changes.items[i].change->new_size;
+                info.bytes += review->changes.items[i].change->new_size;
+        memcpy(ret, &info, size < sizeof(info) ? size : sizeof(info));
 }
 
 int hutch_review_open(const char *id, const char *workspace, hutch_review **ret, hutch_error *err) {

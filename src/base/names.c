@@ -58,3 +58,82 @@ const char *hutch_kill_reason_name(hutch_kill_reason reason) {
 
         return NAME_OF(names, reason);
 }
+
+const char *hutch_preset_name(hutch_preset preset) {
+        static const char *const names[] = {
+                [HUTCH_PRESET_API] = "api",
+                [HUTCH_PRESET_RUN] = "run",
+                [HUTCH_PRESET_SESSION] = "session",
+                [HUTCH_PRESET_EXEC] = "exec",
+        };
+
+        return NAME_OF(names, preset);
+}
+
+const char *hutch_access_name(hutch_access access) {
+        static const char *const names[] = {
+                [HUTCH_READ] = "read",   [HUTCH_WRITE] = "write", [HUTCH_COW] = "cow",       [HUTCH_HIDE] = "hide",
+                [HUTCH_TMPFS] = "tmpfs", [HUTCH_DEVICE] = "dev",  [HUTCH_SOCKET] = "socket",
+        };
+
+        return NAME_OF(names, access);
+}
+
+const char *hutch_limit_name(hutch_limit limit) {
+        static const char *const names[] = {
+                [HUTCH_LIMIT_TIMEOUT_MS] = "timeout", [HUTCH_LIMIT_MEMORY] = "memory",
+                [HUTCH_LIMIT_CPU_PERCENT] = "cpu",    [HUTCH_LIMIT_CPU_TIME_MS] = "cpu_time",
+                [HUTCH_LIMIT_PIDS] = "pids",          [HUTCH_LIMIT_DISK] = "disk",
+                [HUTCH_LIMIT_OUTPUT] = "output",
+        };
+
+        return NAME_OF(names, limit);
+}
+
+const char *hutch_trust_state_name(hutch_trust_state state) {
+        static const char *const names[] = {
+                [HUTCH_TRUST_NOTHING] = "nothing",
+                [HUTCH_TRUST_GIVEN] = "given",
+                [HUTCH_TRUST_NEW] = "new",
+                [HUTCH_TRUST_CHANGED] = "changed",
+        };
+
+        return NAME_OF(names, state);
+}
+
+const char *hutch_warden_name(hutch_warden warden) {
+        static const char *const names[] = {
+                [HUTCH_WARDEN_PROCESS] = "process",
+                [HUTCH_WARDEN_SELF] = "self",
+        };
+
+        return NAME_OF(names, warden);
+}
+
+const char *hutch_stream_name(hutch_stream stream) {
+        static const char *const names[] = {
+                [HUTCH_STREAM_DEFAULT] = "default", [HUTCH_STREAM_NONE] = "none", [HUTCH_STREAM_CAPTURE] = "capture",
+                [HUTCH_STREAM_DATA] = "data",       [HUTCH_STREAM_FD] = "fd",     [HUTCH_STREAM_CALLBACK] = "callback",
+        };
+
+        return NAME_OF(names, stream);
+}
+
+const char *hutch_change_kind_name(hutch_change_kind kind) {
+        static const char *const names[] = {
+                [HUTCH_CREATED] = "created",
+                [HUTCH_MODIFIED] = "modified",
+                [HUTCH_DELETED] = "deleted",
+        };
+
+        return NAME_OF(names, kind);
+}
+
+const char *hutch_apply_status_name(hutch_apply_status status) {
+        static const char *const names[] = {
+                [HUTCH_APPLIED] = "applied", [HUTCH_HELD_BACK] = "held_back", [HUTCH_CONFLICT] = "conflict",
+                [HUTCH_NEVER] = "never",     [HUTCH_DEPENDS] = "depends",     [HUTCH_FAILED] = "failed",
+        };
+
+        return NAME_OF(names, status);
+}

@@ -177,6 +177,25 @@ const char *key_name(enum key key, uint64_t value) {
         return keys[key].names[value];
 }
 
+static const char *choice_name(enum key key, unsigned value) {
+        for (size_t i = 0; keys[key].names[i]; i++)
+                if (i == value)
+                        return keys[key].names[i];
+        return "unknown";
+}
+
+const char *hutch_workspace_name(hutch_workspace workspace) {
+        return choice_name(KEY_WORKSPACE_MODE, workspace);
+}
+
+const char *hutch_identity_name(hutch_identity identity) {
+        return choice_name(KEY_IDENTITY, identity);
+}
+
+const char *hutch_network_name(hutch_network network) {
+        return choice_name(KEY_NETWORK, network);
+}
+
 int key_parse_choice(enum key key, const char *word, uint64_t *ret, struct hutch_error *err) {
         const struct alias *alias = keys[key].aliases;
         char room[128];
