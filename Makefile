@@ -42,10 +42,10 @@ test-vm test-container: test-%:
 
 # The suites that read the most hostile bytes, under the address and undefined-behaviour sanitizers.
 test-sanitized:
-	@tools/need $(build_packages) libcmocka-dev $(shell cat tests/review/packages 2>/dev/null)
+	@tools/need $(build_packages) libcmocka-dev $(shell cat tests/review/packages tests/session/packages 2>/dev/null)
 	@[ -e $(BUILD)-sanitized/build.ninja ] || meson setup $(BUILD)-sanitized -Db_sanitize=address,undefined -Db_lundef=false -Dstatic_cli=false >/dev/null
 	@ninja -C $(BUILD)-sanitized --quiet
-	@HUTCH_BUILD=$(CURDIR)/$(BUILD)-sanitized tests/run unit review
+	@HUTCH_BUILD=$(CURDIR)/$(BUILD)-sanitized tests/run unit review session
 
 check:
 	@tools/need $(build_packages) $(check_packages)

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "../base/io.h"
+#include "../base/sanitizer.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
 
@@ -293,6 +294,7 @@ static int open_pipe(const struct init_input *in, int ends[2]) {
 }
 
 #define EXEC_MOST 1000 /* milliseconds */
+#define CHILD_STACK (SANITIZED ? 512 * 1024 : 16 * 1024)
 
 /* Until the child has executed its program or exited. A child that was killed closes the pipe as well. */
 static int await_exec(pid_t pid, int pipe) {
@@ -324,7 +326,7 @@ int init_start_target(const struct init_input *in, int landlock, int terminal, p
         size_t n = strv_length(in->plan->argv);
         _cleanup_(freep) char **script = calloc(n + 2, sizeof(char *));
         struct target t = {.in = in, .landlock = landlock, .terminal = terminal, .script = script};
-        char stack[16 * 1024] __attribute__((aligned(16))); /* each page of it is a fault */
+        char stack[CHILD_STACK] __attribute__((aligned(16))); /* each page of it is a fault */
         int ends[2], listener = -1, r = 0;
         pid_t pid;
 
@@ -345,6 +347,7 @@ int init_start_target(const struct init_input *in, int landlock, int terminal, p
                 error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start a process: %s", errno_text(errno));
         else
                 r = await_exec(pid, ends[0]);
+        sanitizer_forget(stack, sizeof(stack));
         close(ends[0]);
         if (t.hand_over[0] >= 0 && r >= 0)
                 listener = take_listener(t.hand_over[0]);

@@ -506,6 +506,8 @@ int warden_serve(int socket) {
                 peer_free(w.peers);
                 w.peers = next;
         }
+        watch_remove(&w.on_request);
+        watch_remove(&w.on_library);
         loop_free(w.loop);
         free(w.message);
         return r;

@@ -168,6 +168,7 @@ static void refusals(void) {
         MUST(hutch_policy_set_isolation(p, "none", &tap_err));
         ok(hutch_box_open(p, &options, &box, &err) == 0 && in_step(box), "a session without isolation: %s",
            err.message);
+        hutch_box_close(box);
         MUST(hutch_policy_set_isolation(p, "namespace", &tap_err));
         options.shell = "/no/such/shell";
         ok(hutch_box_open(p, &options, &box, &err) < 0 && err.code == HUTCH_E_PATH_MISSING,
