@@ -152,8 +152,7 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
 }
 
 static bool is_guarded(const struct init_input *in) {
-        return in->plan->guard.quarantine && in->plan->traits & TRAIT_OWN_ROOT &&
-               !(in->plan->traits & TRAIT_DELEGATED);
+        return in->plan->guard.quarantine && in->plan->traits & TRAIT_OWN_ROOT && !(in->plan->traits & TRAIT_DELEGATED);
 }
 
 /* The guard outside attaches what the host replaces. Its answer is waited for last, as it comes meanwhile. */
