@@ -151,7 +151,11 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
         return r;
 }
 
-/* The guard outside attaches what the host replaces. */
+static bool is_guarded(const struct init_input *in) {
+        return in->plan->guard.quarantine && in->plan->traits & TRAIT_OWN_ROOT && !(in->plan->traits & TRAIT_DELEGATED);
+}
+
+/* The guard outside attaches what the host replaces. Its answer is waited for last, as it comes meanwhile. */
 static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         struct init_message message = {.event = INIT_GUARD};
         _cleanup_(closep) int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -159,10 +163,9 @@ static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         if (fd < 0 || message_send(in->control, &message, sizeof(message), &fd, 1) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open the box's mount namespace: %s",
                                  errno_text(errno));
-        return network_wait_for_go(in->control);
+        return 0;
 }
 
-/* 0, the number of a signal that came before the box was built, or -errno. */
 static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
@@ -599,11 +602,9 @@ void init_run(struct init_input *in) {
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
         if (r >= 0)
                 r = hide_arguments(&err);
-        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated) {
+        if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated)
                 r = build(in, &network, &channel, &err);
-                if (r > 0)
-                        finish(&life, r);
-        } else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (r >= 0 && !(in->plan->traits & TRAIT_OWN_PIDS) && !delegated)
                 r = check_children(&err);
@@ -620,6 +621,11 @@ void init_run(struct init_input *in) {
                 r = network_join(&network, &err);
         if (r >= 0 && delegated)
                 r = init_verify(in, &err);
+        if (r >= 0 && is_guarded(in)) {
+                r = network_wait_for_go(in->control);
+                if (r > 0) /* a signal came first */
+                        finish(&life, r);
+        }
         if (r >= 0 && relay_config_is_needed(&in->plan->network)) {
                 r = network_wait_for_relay(in->control, &err);
                 if (r > 0) /* a signal came first */

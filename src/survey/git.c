@@ -15,6 +15,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../protect/dirnames.h"
 #include "../protect/gitconfig.h"
 #include "../protect/layout.h"
 #include "../protect/names.h"
@@ -22,6 +23,7 @@
 
 #define MOST_CONFIG ((size_t) 1 << 20)
 #define MOST_MODULES 256
+#define MOST_LISTED 1024 /* above, looking at each protected name costs less */
 
 static char *join(const char *directory, const char *name) {
         char *path;
@@ -187,16 +189,21 @@ static int seal_git(struct survey *s, const struct git_layout *l) {
         return r < 0 ? r : seal_worktrees(s, l);
 }
 
-/* The fixed names at the top of the workspace. */
+/* The fixed names at the top of the workspace. What is at its top is listed once, as nearly all of them are absent. */
 static int seal_names(struct survey *s) {
+        _cleanup_(closep) int top = open(s->workspace.real, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_(dirnames_done) struct dirnames names = {0};
+        bool listed = top >= 0 && dirnames_take(top, MOST_LISTED, &names) >= 0, tree;
         char name[256];
-        bool tree;
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && names_fixed(i, &tree, name, sizeof(name)); i++) {
+        for (size_t at = 0; r >= 0 && names_fixed(&at, &tree, name, sizeof(name));) {
+                _cleanup_(freep) char *path = NULL;
                 struct stat st;
-                _cleanup_(freep) char *path = strchr(name, '*') ? NULL : join(s->workspace.real, name);
 
+                if (strchr(name, '*') || (listed && !dirnames_may_have(&names, name, strcspn(name, "/"))))
+                        continue;
+                path = join(s->workspace.real, name);
                 if (!path || lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && !tree))
                         continue;
                 r = seal(s, s->workspace.real, name);

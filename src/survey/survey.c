@@ -104,8 +104,33 @@ static int look_at_system(struct survey *s) {
         return 0;
 }
 
+/* A path beneath a directory whose real path is known, as far as no link is met on the way: -ELOOP. */
+static int resolve_beneath(const char *directory, const char *real, const char *path, char **ret) {
+        _cleanup_(freep) char *whole = NULL;
+        struct stat st;
+        int r = 0;
+
+        if (!directory || !real || streq(real, "/") || !path_is_beneath(path, directory))
+                return -ELOOP;
+        if (asprintf(&whole, "%s%s", real, path_tail(path, directory)) < 0)
+                return -ENOMEM;
+        for (char *at = whole + strlen(real); r == 0 && *at;) {
+                char was;
+
+                at += 1 + strcspn(at + 1, "/");
+                was = *at;
+                *at = 0;
+                r = lstat(whole, &st) < 0 ? -errno : S_ISLNK(st.st_mode) ? -ELOOP : 0;
+                *at = was;
+        }
+        if (r < 0 && r != -ENOENT)
+                return -ELOOP;
+        *ret = take_ptr(whole);
+        return 0;
+}
+
 /* Where a path that may not exist yet will be: its deepest existing directory resolved, the remainder as written. */
-static int resolve_ahead(const char *path, char **ret) {
+static int resolve_ahead(const struct survey *s, const char *path, char **ret) {
         _cleanup_(freep) char *head = NULL;
         char real[PATH_MAX];
         size_t n;
@@ -113,6 +138,9 @@ static int resolve_ahead(const char *path, char **ret) {
 
         r = path_make_absolute(path, NULL, &head);
         if (r < 0)
+                return r;
+        r = resolve_beneath(s->home, s->home_fact.real, head, ret);
+        if (r != -ELOOP)
                 return r;
         for (n = strlen(head); n > 1; n--) {
                 char was = head[n];
@@ -146,7 +174,7 @@ static int add_own_folder(struct survey *s, const char *variable, const char *be
         r = strv_push(&s->own_folders, path);
         /* Also its real place, or the place where it will be created, if a link leads there. */
         if (r >= 0)
-                r = resolve_ahead(path, &real);
+                r = resolve_ahead(s, path, &real);
         if (r >= 0 && !streq(real, path))
                 r = strv_push(&s->own_folders, real);
         return r;
