@@ -165,6 +165,11 @@ static int put_file(struct compiling *c, size_t n, struct hutch_error *err) {
         return put_text(c, s->flags & STEP_SEED ? "--file" : "--ro-bind-data", s->mode, s->text, s->dest, err);
 }
 
+static void put_read_only(struct compiling *c, const char *dest) {
+        put(c, "--remount-ro");
+        put(c, dest);
+}
+
 static int put_hidden(struct compiling *c, size_t n, struct hutch_error *err) {
         const struct step *s = &c->plan->steps[n];
         _cleanup_(freep) char *behind = NULL;
@@ -178,8 +183,10 @@ static int put_hidden(struct compiling *c, size_t n, struct hutch_error *err) {
         if (!S_ISDIR(st.st_mode))
                 return put_text(c, "--ro-bind-data", 0, "", s->dest, err);
         put_number(c, "--perms", "o", 0555);
-        put3(c, "--tmpfs", s->dest, "--remount-ro");
+        put(c, "--tmpfs");
         put(c, s->dest);
+        if (!plan_attaches_inside(c->plan, n)) /* bwrap has places to make in it first */
+                put_read_only(c, s->dest);
         return 0;
 }
 
@@ -271,10 +278,11 @@ static int compile(const struct plan *plan, const struct init_place *place _unus
         put_namespaces(&c);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 r = put_step(&c, i, err);
-        put(&c, "--remount-ro");
-        put(&c, "/dev");
-        put(&c, "--remount-ro");
-        put(&c, "/");
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_HIDE && plan_attaches_inside(plan, i))
+                        put_read_only(&c, plan->steps[i].dest);
+        put_read_only(&c, "/dev");
+        put_read_only(&c, "/");
         if (r >= 0 && c.args.oom)
                 r = error_oom(err);
         if (r >= 0) {

@@ -349,12 +349,61 @@ static int attach_file(struct builder *b, const struct step *s, struct hutch_err
         return cover_file(b, s, dest, s->text, s->mode, err);
 }
 
+static bool is_directory_step(const struct builder *b, size_t i) {
+        int source = b->in->mounts && b->in->mounts[i] >= 0 ? b->in->mounts[i] : b->sources[i];
+        struct stat st;
+
+        switch (b->in->plan->steps[i].kind) {
+        case STEP_FILE:
+                return false;
+        case STEP_BIND:
+                return source >= 0 && fstat(source, &st) == 0 && S_ISDIR(st.st_mode);
+        default:
+                return true;
+        }
+}
+
+/* A hidden directory in which later rules attach something: their places are made before it becomes read-only. What
+ * cannot be made is reported when its rule is applied. */
+static int hide_around(struct builder *b, const struct step *s, int dest) {
+        const struct plan *plan = b->in->plan;
+        _cleanup_(closep) int hidden = -1;
+        dev_t own = b->own;
+        struct stat st;
+        int r = b->ops->attach_new("tmpfs", "mode=555", dest, MOUNT_NODEV | MOUNT_NOEXEC);
+
+        if (r < 0)
+                return r;
+        hidden = builder_open(b, s->dest);
+        if (hidden < 0 || fstat(hidden, &st) < 0)
+                return hidden < 0 ? hidden : -errno;
+        b->own = st.st_dev;
+        for (size_t i = (size_t) (s - plan->steps) + 1; i < plan->n_steps; i++) {
+                const struct step *inner = &plan->steps[i];
+                _cleanup_(closep) int place = -1;
+
+                if (inner->kind != STEP_HIDE && inner->kind != STEP_SEAL && path_is_beneath(inner->dest, s->dest) &&
+                    !streq(inner->dest, s->dest))
+                        (void) builder_open_place(b, inner->dest, is_directory_step(b, i), &place);
+        }
+        b->own = own;
+        return b->ops->seal(hidden);
+}
+
+/* Whether an earlier step hides a directory above. */
+static bool is_hidden_already(const struct plan *plan, const struct step *s) {
+        for (const struct step *i = plan->steps; i < s; i++)
+                if (i->kind == STEP_HIDE && path_is_beneath(s->dest, i->dest))
+                        return true;
+        return false;
+}
+
 static int hide(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int dest = builder_open(b, s->dest);
         struct stat st;
         int r;
 
-        if (dest == -ENOENT && s->flags & STEP_REPLACE)
+        if (dest == -ENOENT && (s->flags & STEP_REPLACE || is_hidden_already(b->in->plan, s)))
                 return 0;
         if (dest == -ENOENT)
                 return error_set(err, HUTCH_E_PATH_MISSING, ENOENT,
@@ -363,7 +412,10 @@ static int hide(struct builder *b, const struct step *s, struct hutch_error *err
                 return builder_error(err, dest < 0 ? dest : -errno, "hide", s->dest);
         if (!S_ISDIR(st.st_mode))
                 return cover_file(b, s, dest, "", 0, err);
-        r = b->ops->attach_new("tmpfs", "mode=555,nr_inodes=2", dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
+        if (plan_attaches_inside(b->in->plan, (size_t) (s - b->in->plan->steps)))
+                r = hide_around(b, s, dest);
+        else
+                r = b->ops->attach_new("tmpfs", "mode=555,nr_inodes=2", dest, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC);
         return r < 0 ? builder_error(err, r, "hide", s->dest) : 0;
 }
 

@@ -309,8 +309,9 @@ static int pin_parents(struct plan *plan, const char *place) {
                         return -ENOMEM;
                 /* A pin under something that was attached over it later pins nothing any more. */
                 for (size_t i = 0; i < plan->n_steps; i++)
-                        if (plan->steps[i].kind == STEP_PIN && streq(plan->steps[i].dest, parent))
-                                pinned = true;
+                        if ((plan->steps[i].kind == STEP_PIN && streq(plan->steps[i].dest, parent)) ||
+                            (plan->steps[i].kind == STEP_HIDE && path_is_beneath(parent, plan->steps[i].dest)))
+                                pinned = true; /* a hidden directory is a mount, and nothing in it can be renamed */
                         else if ((plan->steps[i].kind == STEP_BIND || plan->steps[i].kind == STEP_COW) &&
                                  path_is_beneath(parent, plan->steps[i].dest))
                                 pinned = false;

@@ -72,6 +72,16 @@ int plan_add_step(struct plan *plan, struct step step) {
         return 0;
 }
 
+bool plan_attaches_inside(const struct plan *plan, size_t n) {
+        const char *outer = plan->steps[n].dest;
+
+        for (const struct step *s = plan->steps + n + 1; s < plan->steps + plan->n_steps; s++)
+                if ((s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS) &&
+                    path_is_beneath(s->dest, outer) && !streq(s->dest, outer))
+                        return true;
+        return false;
+}
+
 size_t plan_n_below(const struct plan *plan, const struct step *before) {
         size_t n = 0;
 

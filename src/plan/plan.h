@@ -158,6 +158,9 @@ int plan_move(struct plan *plan, const char *from, const char *to);
 /* The number of such layers in the steps before the given one (NULL: in all): where its own begin in a flat list. */
 size_t plan_n_below(const struct plan *plan, const struct step *before);
 
+/* Whether a later step attaches something inside of what step `n` puts at its place. */
+bool plan_attaches_inside(const struct plan *plan, size_t n);
+
 const char *trait_name(enum trait trait); /* one bit */
 
 struct buf;

@@ -1,11 +1,13 @@
 /* What the files of this room share. */
 #pragma once
 
+#include "../base/buf.h"
 #include "protect.h"
 
 struct lead {
         char *path; /* absolute, beneath top, resolved as far as it exists */
         char *why;
+        bool whole; /* false: a directory of which programs and links count alone */
 };
 
 struct protect {
@@ -14,6 +16,10 @@ struct protect {
         struct lead *leads;
         size_t n_leads;
         bool has_leads;
+        char *git;          /* the host's git; NULL: none */
+        struct buf general; /* its configuration that holds in every repository */
+        size_t n_asked;     /* repositories that git was asked about */
+        char **scripts;     /* what was searched for paths already */
 };
 
 int protect_stat(const struct protect *p, enum protect_side side, const char *path, struct stat *ret);

@@ -156,7 +156,7 @@ static int judge_target(struct protect *p, const char *path, const char **ret) {
                 *ret = "version control data";
         else if (names_find(path, root_of(p, path), false, &pattern) != NAMES_NONE)
                 *ret = pattern;
-        else if (leads_match(p, path, true))
+        else if (leads_match(p, path, 0, true))
                 *ret = "a path that the host points to";
         return 0;
 }
@@ -240,9 +240,11 @@ int protect_judge(struct protect *p, const struct protect_change *c, struct prot
                 return decide(ret, PROTECT_HELD, "a program that runs with its %s's rights",
                               c->new_mode & S_ISUID ? "owner" : "group");
         r = leads_find(p);
+        if (r >= 0)
+                r = leads_find_above(p, c->path);
         if (r < 0)
                 return r;
-        lead = inside ? NULL : leads_match(p, c->path, directory);
+        lead = inside ? NULL : leads_match(p, c->path, c->new_mode ? c->new_mode : c->old_mode, directory);
         if (lead)
                 return hold(p, c, lead, ret);
         return S_ISLNK(c->new_mode) ? judge_link(p, c, ret) : 0;

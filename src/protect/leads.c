@@ -2,8 +2,10 @@
  *
  * git itself is asked for its configuration, so that includes, conditions, quoting and scopes are read as git reads
  * them. Every word of a value that could be a path is used, relative to every directory that git may start at: the
- * checkout, the directory that is judged, the administrative directory and that of the file with the value. A word that
- * leads nowhere costs nothing, and one that is not a path protects a file by that name. */
+ * checkout, the directory that is judged, the administrative directory and that of the file with the value (words.h).
+ * The repositories that count are those that the judged directory is in, those beneath it as far as a bounded search
+ * finds them, and those that a changed path is in. Only configuration of repositories outside can escape this, if it
+ * points into the judged directory. */
 #include "leads.h"
 
 #include <dirent.h>
@@ -19,8 +21,10 @@
 #include "layout.h"
 #include "names.h"
 #include "vcs.h"
+#include "words.h"
 
-#define MOST_REPOSITORIES 64
+#define MOST_ASKED 64
+#define MOST_ENTRIES 30000
 #define MOST_LINKS_LISTED 4096
 
 void leads_done(struct protect *p) {
@@ -31,27 +35,33 @@ void leads_done(struct protect *p) {
         free(p->leads);
         p->leads = NULL;
         p->n_leads = 0;
+        free(p->git);
+        p->git = NULL;
+        buf_done(&p->general);
+        strv_free(p->scripts);
+        p->scripts = NULL;
 }
 
-static int push(struct protect *p, const char *path, const char *why) {
+static int push(struct protect *p, const char *path, const char *why, bool whole) {
         struct lead *grown;
 
         if (!path_is_beneath(path, p->tree->top) || streq(path, p->tree->top))
                 return 0;
         for (size_t i = 0; i < p->n_leads; i++)
-                if (streq(p->leads[i].path, path))
+                if (streq(p->leads[i].path, path)) {
+                        p->leads[i].whole = p->leads[i].whole || whole;
                         return 0;
+                }
         grown = reallocarray(p->leads, p->n_leads + 1, sizeof(*grown));
         if (!grown)
                 return -ENOMEM;
         p->leads = grown;
-        grown[p->n_leads] = (struct lead){.path = strdup(path), .why = strdup(why)};
+        grown[p->n_leads] = (struct lead){.path = strdup(path), .why = strdup(why), .whole = whole};
         p->n_leads++;
         return grown[p->n_leads - 1].path && grown[p->n_leads - 1].why ? 0 : -ENOMEM;
 }
 
-/* A path as the host would follow it: where it leads, and the links on the way, which could lead elsewhere. */
-static int add(struct protect *p, const char *path, const char *why) {
+int leads_add(struct protect *p, const char *path, const char *why, bool whole) {
         _cleanup_(strv_freep) char **links = NULL;
         _cleanup_(freep) char *resolved = NULL;
         int r = protect_resolve(p, PROTECT_HOST, path, &links, &resolved);
@@ -59,11 +69,11 @@ static int add(struct protect *p, const char *path, const char *why) {
         if (r < 0)
                 return r;
         for (char **link = links; link && *link; link++) {
-                r = push(p, *link, why);
+                r = push(p, *link, why, true);
                 if (r < 0)
                         return r;
         }
-        return push(p, resolved, why);
+        return push(p, resolved, why, whole);
 }
 
 /* ---- links at protected names ---- */
@@ -81,7 +91,7 @@ static int add_links_in(struct protect *p, const char *directory, const char *wh
                 if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
                         continue;
                 path = protect_join(directory, e->d_name);
-                r = path ? add(p, path, why) : -ENOMEM;
+                r = path ? leads_add(p, path, why, true) : -ENOMEM;
         }
         if (d)
                 closedir(d);
@@ -125,7 +135,7 @@ static int add_names(struct protect *p, const char *top) {
                 if (r == -ENOENT)
                         continue;
                 if (r < 0 || S_ISLNK(st.st_mode))
-                        r = add(p, path, why);
+                        r = leads_add(p, path, why, true);
                 else if (S_ISDIR(st.st_mode) && tree)
                         r = add_links_in(p, path, why);
                 else
@@ -138,12 +148,8 @@ static int add_names(struct protect *p, const char *top) {
 
 /* ---- git's configuration ---- */
 
-struct question {
-        struct protect *p;
-        const char *git;
-        const char *bases[4]; /* directories that a relative path may start at; [3] changes with the origin */
-        size_t asked;
-};
+/* Directories that a relative path may start at. [3] changes with the file that a value is in. */
+enum { WORKTREE, TOP, GIT_DIR, ORIGIN };
 
 static bool key_is(const char *key, const char *section, const char *name) {
         size_t n = strlen(section), m = strlen(key), l = strlen(name);
@@ -168,71 +174,25 @@ static bool is_no_path_key(const char *key) {
                key_is(key, "remote", "fetch") || key_is(key, "remote", "push") || key_is(key, "remote", "url");
 }
 
-static bool is_interpreter(const char *word, size_t len) {
-        static const char *const names[] = {"sh",     "bash",   "dash",   "zsh",     "ksh",  "env",  "exec",
-                                            ".",      "source", "python", "python3", "perl", "ruby", "node",
-                                            "nodejs", "deno",   "bun",    "lua",     "php",  "awk"};
-        const char *slash = memrchr(word, '/', len);
+/* The directory of hooks that a value names, from wherever git may start. */
+static int add_hooks_path(const struct words *w, const char *value) {
+        const char *home = getenv("HOME");
+        int r = 0;
 
-        if (slash) {
-                len -= (size_t) (slash + 1 - word);
-                word = slash + 1;
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (strlen(names[i]) == len && strncmp(names[i], word, len) == 0)
-                        return true;
-        return false;
-}
+        for (size_t i = 0; r >= 0 && i < WORDS_BASES; i++) {
+                _cleanup_(freep) char *path = NULL;
 
-static int add_from_bases(struct question *q, const char *path, const char *why) {
-        if (path[0] == '~') {
-                const char *slash = strchr(path, '/'), *home = getenv("HOME");
-                _cleanup_(freep) char *whole = NULL;
-
-                if (!slash || path[1] != '/' || !home)
-                        return 0;
-                whole = protect_join(home, slash + 1);
-                return whole ? add(q->p, whole, why) : -ENOMEM;
-        }
-        for (size_t i = 0; i < ARRAY_SIZE(q->bases); i++) {
-                _cleanup_(freep) char *whole = NULL;
-                int r;
-
-                if (!q->bases[i])
-                        continue;
-                /* "$(git rev-parse --show-toplevel)/tools/x" ends in what looks like an absolute path. */
-                whole = protect_join(q->bases[i], path + strspn(path, "/"));
-                r = whole ? add(q->p, whole, why) : -ENOMEM;
-                if (r < 0)
-                        return r;
-        }
-        return path[0] == '/' ? add(q->p, path, why) : 0;
-}
-
-/* The words of a command that may be paths. */
-static int add_words(struct question *q, const char *value, bool runs, const char *why) {
-        static const char stops[] = " \t\n\"'`;|&()<>{}=,$!";
-        bool after_interpreter = false;
-
-        for (const char *p = value + strspn(value, stops); *p; p += strspn(p, stops)) {
-                size_t len = strcspn(p, stops);
-                _cleanup_(freep) char *word = strndup(p, len);
-                bool has_slash = memchr(p, '/', len) != NULL;
-                int r = 0;
-
-                if (!word)
+                if (value[0] == '~' && value[1] == '/' && home)
+                        path = protect_join(home, value + 2);
+                else if (w->bases[i] && path_make_absolute(value, w->bases[i], &path) < 0)
                         return -ENOMEM;
-                if (word[0] != '-' && (has_slash || (runs && after_interpreter)))
-                        r = add_from_bases(q, word, why);
-                if (r < 0)
-                        return r;
-                after_interpreter = after_interpreter || is_interpreter(p, len);
-                p += len;
+                if (path)
+                        r = words_add_hooks(w, path);
         }
-        return 0;
+        return r;
 }
 
-static int add_value(struct question *q, const char *origin, const char *key, const char *value) {
+static int add_value(struct words *q, const char *origin, const char *key, const char *value) {
         _cleanup_(freep) char *why = NULL, *directory = NULL;
         int r;
 
@@ -243,28 +203,31 @@ static int add_value(struct question *q, const char *origin, const char *key, co
         if (startswith(origin, "file:")) {
                 _cleanup_(freep) char *file = NULL;
 
-                r = path_make_absolute(origin + 5, q->bases[0] ? q->bases[0] : "/", &file);
+                r = path_make_absolute(origin + 5, q->bases[WORKTREE] ? q->bases[WORKTREE] : "/", &file);
                 if (r < 0)
                         return r;
-                r = add(q->p, file, "a file of the host's git configuration");
+                r = leads_add(q->p, file, "a file of the host's git configuration", true);
                 if (r < 0)
                         return r;
                 r = path_dirname(file, &directory);
                 if (r < 0)
                         return r;
         }
-        q->bases[3] = directory;
+        q->bases[ORIGIN] = directory;
         r = 0;
         if (is_path_key(key) && value[0])
-                r = add_from_bases(q, value, why);
+                r = words_add_path(q, value, why);
         if (r >= 0)
-                r = add_words(q, value, gitconfig_key_runs(key, value), why);
-        q->bases[3] = NULL;
+                r = words_add_value(q, value, gitconfig_key_runs(key, value), why);
+        if (r >= 0 && streq(key, "core.hookspath") && value[0])
+                r = add_hooks_path(q, value);
+        q->bases[ORIGIN] = NULL;
         return r;
 }
 
-/* SCOPE, ORIGIN and KEY, a line feed and the VALUE (a key without one has no line feed), each with a NUL. */
-static int add_answer(struct question *q, const struct buf *answer) {
+/* SCOPE, ORIGIN and KEY, a line feed and the VALUE (a key without one has no line feed), each with a NUL. `general`:
+ * without what holds in one repository alone. */
+static int add_answer(struct words *q, const struct buf *answer, bool general) {
         const char *p = (const char *) answer->data, *end = p + answer->len;
 
         while (p < end) {
@@ -278,7 +241,8 @@ static int add_answer(struct question *q, const struct buf *answer) {
                         field[i] = p;
                         p = nul + 1;
                 }
-                if (!streq(field[0], "command")) {
+                if (!streq(field[0], "command") &&
+                    !(general && (streq(field[0], "local") || streq(field[0], "worktree")))) {
                         _cleanup_(freep) char *key = strndup(field[2], strcspn(field[2], "\n"));
                         const char *value = strchr(field[2], '\n');
                         int r = key ? add_value(q, field[1], key, value ? value + 1 : "") : -ENOMEM;
@@ -291,7 +255,7 @@ static int add_answer(struct question *q, const struct buf *answer) {
 }
 
 /* Where git gives no answer (a broken file, an old git), the file is read without includes. */
-static int add_by_reading(struct question *q, const char *git_dir) {
+static int add_by_reading(struct words *q, const char *git_dir) {
         _cleanup_(freep) char *path = protect_join(git_dir, "config"), *text = NULL;
         _cleanup_(strv_freep) char **values = NULL;
         size_t len = 0;
@@ -314,32 +278,49 @@ static int add_by_reading(struct question *q, const char *git_dir) {
         return r;
 }
 
-static int add_repository(struct question *q, const char *worktree, const char *git_dir, bool by_git_dir) {
+/* What git says about a repository. Beyond a number of them its own configuration is read without includes. */
+static int add_configuration(struct words *q, const char *directory, const char *git_dir, bool by_git_dir, bool ask) {
         _cleanup_(buf_done) struct buf answer = {0};
-        const char *directory = worktree ? worktree : git_dir ? git_dir : "/";
+        struct protect *p = q->p;
         int r;
 
-        if (q->asked++ >= MOST_REPOSITORIES)
-                return 0;
-        q->bases[0] = directory;
-        q->bases[1] = q->p->tree->top;
-        q->bases[2] = git_dir;
-        r = ask_config(q->git, directory, by_git_dir ? git_dir : NULL, &answer);
+        if (!ask && p->n_asked >= MOST_ASKED) {
+                r = add_answer(q, &p->general, true);
+                return r < 0 || !git_dir ? r : add_by_reading(q, git_dir);
+        }
+        r = ask_config(p->git, directory, by_git_dir ? git_dir : NULL, &answer);
         if (r == -ENOMEM)
                 return r;
-        r = r < 0 && git_dir ? add_by_reading(q, git_dir) : add_answer(q, &answer);
+        if (r < 0 && git_dir)
+                return add_by_reading(q, git_dir);
+        r = add_answer(q, &answer, false);
+        if (p->n_asked++ == 0)
+                p->general = take_struct(answer);
+        return r;
+}
+
+/* `ask`: whatever the number of those before. */
+static int add_repository(struct protect *p, const char *worktree, const char *git_dir, bool by_git_dir, bool ask) {
+        const char *directory = worktree ? worktree : git_dir ? git_dir : "/";
+        struct words q = {.p = p, .bases = {directory, p->tree->top, git_dir}};
+        _cleanup_(freep) char *hooks = git_dir ? protect_join(git_dir, "hooks") : NULL;
+        int r = add_configuration(&q, directory, git_dir, by_git_dir, ask);
+
         if (r < 0 || !git_dir)
                 return r;
-        return add_links_of(q->p, git_dir, "");
+        if (!hooks)
+                return -ENOMEM;
+        r = words_add_hooks(&q, hooks);
+        return r < 0 ? r : add_links_of(p, git_dir, "");
 }
 
 /* Submodules and linked worktrees: administrative directories in the repository's own, which may lie deeper. */
-static int add_inner(struct question *q, const char *directory, unsigned depth) { /* NOLINT(misc-no-recursion) */
+static int add_inner(struct protect *p, const char *directory, unsigned depth) { /* NOLINT(misc-no-recursion) */
         DIR *d = opendir(directory);
         struct dirent *e;
         int r = 0;
 
-        while (d && r >= 0 && q->asked < MOST_REPOSITORIES && (e = readdir(d))) {
+        while (d && r >= 0 && (e = readdir(d))) {
                 _cleanup_(freep) char *path = NULL;
                 struct stat st;
 
@@ -350,68 +331,184 @@ static int add_inner(struct question *q, const char *directory, unsigned depth) 
                         r = -ENOMEM;
                 else if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                         continue;
-                else if (vcs_is_repository(q->p, PROTECT_HOST, path))
-                        r = add_repository(q, NULL, path, true);
+                else if (vcs_is_repository(p, PROTECT_HOST, path))
+                        r = add_repository(p, NULL, path, true, false);
                 else if (depth > 0)
-                        r = add_inner(q, path, depth - 1);
+                        r = add_inner(p, path, depth - 1);
         }
         if (d)
                 closedir(d);
         return r;
 }
 
-static int add_configuration(struct protect *p, const struct git_layout *layout) {
-        _cleanup_(freep) char *git = NULL, *modules = NULL, *worktrees = NULL;
-        struct question q = {.p = p};
-        int r = ask_find_git(p->tree->top, &git);
+static int add_layout(struct protect *p, const struct git_layout *layout, bool ask) {
+        _cleanup_(freep) char *modules = NULL, *worktrees = NULL;
+        int r;
 
-        if (r == -ENOENT)
+        if (!p->git)
                 return 0; /* the host has no git that could run anything */
-        if (r < 0)
-                return r;
-        q.git = git;
-        r = add_repository(&q, layout->worktree, layout->git_dir, false);
+        r = add_repository(p, layout->worktree, layout->git_dir, false, ask);
         if (r < 0 || !layout->common_dir)
                 return r;
+        if (!streq(layout->common_dir, layout->git_dir)) {
+                r = add_repository(p, NULL, layout->common_dir, true, ask);
+                if (r < 0)
+                        return r;
+        }
         modules = protect_join(layout->common_dir, "modules");
         worktrees = protect_join(layout->common_dir, "worktrees");
         if (!modules || !worktrees)
                 return -ENOMEM;
-        r = add_inner(&q, modules, 3);
-        return r < 0 ? r : add_inner(&q, worktrees, 0);
+        r = add_inner(p, modules, 3);
+        return r < 0 ? r : add_inner(p, worktrees, 0);
 }
 
-int leads_find(struct protect *p) {
+/* A directory of the host with version control data of any kind in it. */
+static int add_checkout(struct protect *p, const char *directory, bool ask) {
         static const char *const others[] = {".hg", ".sl", ".jj", ".bzr", "_darcs", ".pijul"};
         _cleanup_(git_layout_done) struct git_layout layout = {0};
-        int r;
+        int r = git_layout_find(directory, &layout);
 
-        if (p->has_leads)
-                return 0;
-        r = git_layout_find(p->tree->top, &layout);
         if (r < 0)
                 return r;
-        r = add_names(p, p->tree->top);
+        r = add_names(p, directory);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(others); i++)
-                r = add_links_of(p, p->tree->top, others[i]);
+                r = add_links_of(p, directory, others[i]);
         if (r < 0)
                 return r;
-        if (layout.worktree && !streq(layout.worktree, p->tree->top)) {
+        if (layout.worktree && !streq(layout.worktree, directory)) {
                 r = add_names(p, layout.worktree);
                 if (r < 0)
                         return r;
         }
-        r = add_configuration(p, &layout);
+        return add_layout(p, &layout, ask);
+}
+
+/* ---- repositories beneath the top ---- */
+
+/* Level by level, so that a limit leaves out what lies deepest. A repository that a changed path is in is found by
+ * leads_find_above() all the same. */
+struct search {
+        struct protect *p;
+        struct buf level, next; /* paths, each with a NUL */
+        size_t left;            /* entries that may still be looked at */
+        dev_t dev;
+};
+
+static void search_done(struct search *s) {
+        buf_done(&s->level);
+        buf_done(&s->next);
+}
+
+static int search_directory(struct search *s, const char *directory) {
+        unsigned marks = 0;
+        DIR *d = opendir(directory);
+        struct dirent *e;
+        struct stat st;
+        bool checkout = false;
+        int r = 0;
+
+        if (d && (fstat(dirfd(d), &st) < 0 || st.st_dev != s->dev)) {
+                closedir(d);
+                return 0;
+        }
+        while (d && r >= 0 && s->left > 0 && (e = readdir(d))) {
+                _cleanup_(freep) char *path = NULL;
+                const char *name = e->d_name;
+
+                if (streq(name, ".") || streq(name, ".."))
+                        continue;
+                s->left--;
+                marks |= streq(name, "HEAD") ? 1u : streq(name, "objects") ? 2u : streq(name, "refs") ? 4u : 0u;
+                if (names_vcs(name, strlen(name))) {
+                        checkout = true;
+                        continue;
+                }
+                if (e->d_type != DT_DIR && (e->d_type != DT_UNKNOWN || strlen(directory) > PATH_MAX / 2))
+                        continue;
+                path = protect_join(directory, name);
+                if (!path)
+                        r = -ENOMEM;
+                else
+                        buf_put(&s->next, path, strlen(path) + 1);
+        }
+        if (d)
+                closedir(d);
+        if (r < 0 || (!checkout && marks != 7) || !vcs_is_new_repository(s->p, directory, strlen(directory)))
+                return r;
+        return add_checkout(s->p, directory, false);
+}
+
+static int search_beneath(struct protect *p) {
+        _cleanup_(search_done) struct search s = {.p = p, .left = MOST_ENTRIES};
+        struct stat st;
+        int r = 0;
+
+        if (lstat(p->tree->top, &st) < 0)
+                return 0;
+        s.dev = st.st_dev;
+        buf_put(&s.next, p->tree->top, strlen(p->tree->top) + 1);
+        while (s.next.len > 0 && s.left > 0) {
+                buf_done(&s.level);
+                s.level = take_struct(s.next);
+                if (s.level.oom)
+                        return -ENOMEM;
+                for (size_t at = 0; r >= 0 && at < s.level.len; at += strlen((char *) s.level.data + at) + 1)
+                        r = search_directory(&s, (char *) s.level.data + at);
+                if (r < 0)
+                        return r;
+        }
+        return s.next.oom ? -ENOMEM : 0;
+}
+
+int leads_find(struct protect *p) {
+        int r;
+
+        if (p->has_leads)
+                return 0;
+        r = ask_find_git(p->tree->top, &p->git);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        (void) vcs_is_new_repository(p, p->tree->top, strlen(p->tree->top));
+        r = add_checkout(p, p->tree->top, true);
+        if (r >= 0)
+                r = search_beneath(p);
         if (r < 0)
                 return r;
         p->has_leads = true;
         return 0;
 }
 
-const char *leads_match(const struct protect *p, const char *path, bool is_directory) {
-        for (size_t i = 0; i < p->n_leads; i++)
-                if (path_is_beneath(path, p->leads[i].path) ||
-                    (!is_directory && path_is_beneath(p->leads[i].path, path)))
-                        return p->leads[i].why;
+int leads_find_above(struct protect *p, const char *path) {
+        size_t top = streq(p->tree->top, "/") ? 0 : strlen(p->tree->top);
+        int r = 0;
+
+        if (!path_is_beneath(path, p->tree->top))
+                return 0;
+        for (const char *slash = strchr(path + top + 1, '/'); r >= 0 && slash; slash = strchr(slash + 1, '/')) {
+                size_t len = (size_t) (slash - path);
+                _cleanup_(freep) char *directory = NULL;
+
+                if (!vcs_is_new_repository(p, path, len))
+                        continue;
+                directory = strndup(path, len);
+                r = directory ? add_checkout(p, directory, true) : -ENOMEM;
+        }
+        return r;
+}
+
+static bool is_program(mode_t mode) {
+        return !S_ISREG(mode) || (mode & 0111);
+}
+
+const char *leads_match(const struct protect *p, const char *path, mode_t mode, bool is_directory) {
+        for (size_t i = 0; i < p->n_leads; i++) {
+                const struct lead *lead = &p->leads[i];
+
+                if (path_is_beneath(path, lead->path) && (lead->whole || (is_program(mode) && !S_ISDIR(mode))))
+                        return lead->why;
+                if (!is_directory && path_is_beneath(lead->path, path))
+                        return lead->why;
+        }
         return NULL;
 }

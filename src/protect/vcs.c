@@ -22,6 +22,7 @@
 struct directory {
         char *path;
         bool host_repository, any_repository, checkout;
+        bool asked; /* by vcs_is_new_repository() */
 };
 
 static int compare(const void *a, const void *b) {
@@ -56,7 +57,7 @@ static bool either_has(const struct protect *p, const char *directory, const cha
         return has(p, PROTECT_FINAL, directory, name) || has(p, PROTECT_HOST, directory, name);
 }
 
-static int look_at(struct protect *p, const char *path, size_t len, const struct directory **ret) {
+static int look_at(struct protect *p, const char *path, size_t len, struct directory **ret) {
         struct directory *d = calloc(1, sizeof(*d)), **found;
 
         if (!d)
@@ -79,6 +80,15 @@ static int look_at(struct protect *p, const char *path, size_t len, const struct
                                         (either_has(p, d->path, "objects") && either_has(p, d->path, "refs"))));
         d->checkout = has(p, PROTECT_HOST, d->path, ".git");
         return 0;
+}
+
+bool vcs_is_new_repository(struct protect *p, const char *path, size_t len) {
+        struct directory *d;
+
+        if (look_at(p, path, len, &d) < 0 || d->asked)
+                return false;
+        d->asked = true;
+        return d->checkout || d->host_repository;
 }
 
 /* Names that make a directory a repository. */
@@ -131,7 +141,7 @@ static int find_place(struct protect *p, const char *path, struct place *ret) {
                 const char *name = slash + 1, *end = name + strcspn(name, "/");
                 size_t len = (size_t) (end - name), above = (size_t) (slash - path);
                 const char *vcs = names_vcs(name, len);
-                const struct directory *d;
+                struct directory *d;
                 int r = look_at(p, path, above, &d);
 
                 if (r < 0)

@@ -14,4 +14,7 @@ int vcs_contains(struct protect *p, const char *path, bool *ret);
 /* Whether git would take a directory of the host for a repository. */
 bool vcs_is_repository(const struct protect *p, enum protect_side side, const char *directory);
 
+/* Whether the host has a checkout or a repository in a directory; false if this was asked before. */
+bool vcs_is_new_repository(struct protect *p, const char *directory, size_t len);
+
 void vcs_done(struct protect *p);

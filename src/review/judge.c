@@ -19,6 +19,15 @@ static const char *tail_of(const struct view *view, const char *path) {
         return tail + (*tail == '/');
 }
 
+static int open_outside(const char *path) {
+        _cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        return S_ISREG(st.st_mode) ? take_fd(&fd) : -ESTALE;
+}
+
 static int stat_outside(const char *path, struct stat *ret) {
         return lstat(path, ret) < 0 ? -errno : 0;
 }
@@ -75,7 +84,7 @@ static int read_file_either(void *user, enum protect_side side, const char *path
         _cleanup_(closep) int dir = open_parent(view, side, path, &root, &name), fd = -1;
 
         if (dir == -EXDEV)
-                fd = tree_open_file(AT_FDCWD, path);
+                fd = open_outside(path);
         else
                 fd = dir < 0 ? dir : root == view->pair->upper ? upper_open_file(dir, name) : tree_open_file(dir, name);
         if (fd < 0)

@@ -81,3 +81,31 @@ EOF
         hutch --workspace ro --ro link -- true || differs "in a read-only workspace"
         agree
 }
+
+@test "U k: what a later rule attaches inside a hidden directory is there, and nothing else is" {
+        mkdir -p private/rw private/ro
+        echo word >private/key
+        echo other >private/other
+        echo more >private/rw/file
+        echo less >private/ro/file
+        for options in "--workspace rw" "--workspace ro" "--workspace cow --ephemeral" "--workspace rw --isolation bwrap"; do
+                [[ $options != *bwrap ]] || ! am_root || continue # bwrap needs an ordinary user
+                # shellcheck disable=SC2086 # words on purpose
+                run hutch $options --hide private --ro private/key --rw private/rw --ro private/ro -c \
+                        'find private | sort; cat private/key; echo out >private/rw/new; for f in private/new private/key private/ro/new; do
+                        echo x >$f && echo DONE; done; mkdir private/made && echo DONE; chmod 777 private && echo DONE; mv private gone && echo DONE; :'
+                [[ $output == "private"$'\n'"private/key"$'\n'"private/ro"$'\n'"private/ro/file"$'\n'"private/rw"$'\n'"private/rw/file"$'\n'word* ]] ||
+                        differs "$options: $output"
+                [[ $output != *DONE* ]] || differs "$options: $output"
+                [ "$(cat private/rw/new)" = out ] || differs "$options: the writable directory"
+                [ "$(cat private/key)" = word ] || differs "$options: the file was changed"
+                rm -f private/rw/new
+        done
+        # A directory of the box's own, and a second rule that hides.
+        run hutch --hide private --hide private/key --tmpfs private/own -c 'echo x >private/own/x; find private | sort'
+        [ "$output" = "private"$'\n'"private/own"$'\n'"private/own/x" ] || differs "$output"
+        # The earlier rule does not win where it comes second.
+        run hutch --ro private/key --hide private -c 'ls -A private'
+        [ -z "$output" ] || differs "the other order: $output"
+        agree
+}

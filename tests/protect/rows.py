@@ -110,6 +110,32 @@ row("a submodule's configuration points into the tree (W1b)", "held", "git init 
     "mkdir hk; " + run("hk/post-checkout"), "git -C sub checkout -q -b z")
 row("a linked worktree's configuration points into the tree (W1b)", "held", REPO + "; git config extensions.worktreeConfig true; git worktree add -q ../wt; git -C ../wt config --worktree core.hooksPath @W@/hk", "mkdir hk; " + run("hk/post-checkout"), "cd ../wt; git checkout -q -b z")
 
+# ---- git: repositories beneath the workspace, and what the host's hooks call (W1b) ----
+NESTED = "mkdir proj; cd proj; " + REPO
+CHECKOUT = "cd proj; git checkout -q -b z"
+row("a repository beneath: core.hooksPath (W1b)", "held", NESTED + "; git config core.hooksPath tools/hooks", "mkdir -p proj/tools/hooks; " + run("proj/tools/hooks/post-checkout"), CHECKOUT)
+row("a repository beneath: a hook that is a link out of it (W1b)", "held", NESTED + "; ln -s ../../t2/x .git/hooks/post-checkout", "mkdir -p proj/t2; " + run("proj/t2/x"), CHECKOUT)
+row("a repository beneath: core.hooksPath in another one (W1b)", "held", REPO + "; mkdir tools v; cd v; " + REPO + "; git config core.hooksPath ../tools", run("tools/post-checkout"), "cd v; git checkout -q -b z")
+row("the seventieth repository beneath (W1b)", "held", "for i in $(seq 69); do mkdir -p $i/.git/objects $i/.git/refs; echo 'ref: refs/heads/main' >$i/.git/HEAD; done; mkdir z; cd z; " + REPO + "; git config core.hooksPath ../tools; git config --global alias.st '!./w'", "mkdir tools; " + run("tools/post-checkout") + "; " + run("z/w"), "cd z; git st; git checkout -q -b z")
+row("a bare repository beneath: core.hooksPath (W1b)", "held", REPO + "; mkdir s; git init -q --bare s/b.git; git -C s/b.git config core.hooksPath ../../tools", "mkdir tools; " + run("tools/post-update"), "git push -q s/b.git main")
+for what, setup, plant in [
+        ("a value with cd", "git config core.fsmonitor 'cd tools && ./fsm'", "mkdir tools; " + run("tools/fsm")),
+        ("a value with two of cd", "git config core.fsmonitor 'cd a && cd b && ./fsm'", "mkdir -p a/b; " + run("a/b/fsm")),
+        ("a value with cd and an interpreter", "git config core.fsmonitor 'cd tools; sh fsm'", "mkdir tools; " + run("tools/fsm")),
+        ("a script that a value calls calls another", "mkdir tools; printf '#!/bin/sh\n. tools/lib\n' >tools/fsm; chmod +x tools/fsm; git config core.fsmonitor tools/fsm", "mkdir -p tools; " + run("tools/lib")),
+        ("a hook calls a script", "printf '#!/bin/sh\n./scripts/lint\n' >.git/hooks/post-checkout", "mkdir scripts; " + run("scripts/lint")),
+        ("a hook calls a script by a variable", "printf '#!/bin/sh\nR=$(git rev-parse --show-toplevel)\n$R/scripts/lint\n' >.git/hooks/post-checkout", "mkdir scripts; " + run("scripts/lint")),
+        ("a hook calls a script after cd", "printf '#!/bin/sh\ncd scripts\nif ./lint; then :; fi\n' >.git/hooks/post-checkout", "mkdir scripts; " + run("scripts/lint")),
+        ("a hook gives a script to an interpreter", "printf '#!/bin/sh\nexec sh lint\n' >.git/hooks/post-checkout", run("lint")),
+        ("a hook continues a line", "printf '#!/bin/sh\nsh \\\\\n  lint\n' >.git/hooks/post-checkout", run("lint")),
+        ("a hook runs all of a directory", "mkdir scripts; printf '#!/bin/sh\nfor x in scripts/*; do \"$x\"; done\n' >.git/hooks/post-checkout", run("scripts/lint")),
+        ("a hook in a directory of hooks sources a file", "mkdir -p ../gh; printf '#!/bin/sh\n. \"$(git rev-parse --show-toplevel)/lib/x\"\n' >../gh/post-checkout; chmod +x ../gh/post-checkout; git config --global core.hooksPath @W@/../gh", "mkdir lib; " + run("lib/x")),
+        ("a hook of the tree sources a file beside it", "mkdir -p tools/hooks; printf '#!/bin/sh\n. \"$(dirname \"$0\")/../lib/x\"\n' >tools/hooks/post-checkout; git config core.hooksPath tools/hooks; chmod +x tools/hooks/post-checkout", "mkdir tools/lib; " + run("tools/lib/x")),
+        ("a hook calls a script that sources another", "mkdir scripts; printf '#!/bin/sh\nscripts/lint\n' >.git/hooks/post-checkout; printf '#!/bin/sh\n. scripts/common.sh\n' >scripts/lint; chmod +x scripts/lint", "mkdir -p scripts; " + run("scripts/common.sh")),
+]:
+    row(f"the host's hooks: {what} (W1b)", "held", REPO + "; " + setup + "; chmod -f +x .git/hooks/post-checkout", plant, "touch f; git status; git checkout -q -b z")
+row("a file that a hook only looks at", "what a hook checks is not what it runs", REPO + "; mkdir src; echo a >src/a.c; printf '#!/bin/sh\ngrep -r TODO src\nls src/*.c\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "echo b >src/a.c")
+
 # ---- links in the place of directories that begin a pattern (W1c) ----
 row(".git/info as a link (W1c)", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "mkdir inf; echo '* filter=z' >inf/attributes; rm -rf .git/info; ln -s ../inf .git/info", "echo b >f; git add f")
 row(".cargo as a link (W1c)", "held", "mkdir src; echo 'fn main(){}' >src/main.rs; printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n' >Cargo.toml", run("p") + "; mkdir c; printf '[build]\\nrustc-wrapper = \"@W@/p\"\\n' >c/config.toml; ln -s c .cargo", "cargo build --offline")
