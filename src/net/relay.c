@@ -13,6 +13,7 @@
 
 #include "../base/io.h"
 #include "../base/parse.h"
+#include "../base/strv.h"
 #include "confine.h"
 #include "relay_internal.h"
 
@@ -204,6 +205,12 @@ static int give_up_root(struct hutch_error *err) {
         return 0;
 }
 
+static const char *what_is_needed(const struct relay_config *config) {
+        if (config->outbound)
+                return "an allowlist";
+        return config->publish_auto || strv_length(config->publish) > 0 ? "publishing ports" : "--allow-host-port";
+}
+
 static int set_up(struct relay *relay, struct hutch_error *err) {
         int sockets[GATE_SOCKETS], r;
 
@@ -212,7 +219,8 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
                 return r;
         resolver_read_files(&relay->resolver);
         add_rules_from_hosts(relay);
-        const struct gate_config gate = {.outbound = relay->config.outbound,
+        const struct gate_config gate = {.what = what_is_needed(&relay->config),
+                                         .outbound = relay->config.outbound,
                                          .rules = relay->rules,
                                          .n_rules = relay->n_rules,
                                          .host_ports = relay->host_ports,
