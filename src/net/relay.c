@@ -64,13 +64,17 @@ static void on_control(struct relay *relay, struct source *source, uint32_t even
         if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n != sizeof(order)) { /* the box is gone, or the warden: the last refusals are still reported */
-                if (relay->listeners[GATE_LOG].fd >= 0)
-                        relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
+                relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
+                relay_report_lost(relay, 0);
                 _exit(0);
         }
         if (order.kind == RELAY_NAMES) {
                 if (fd >= 0)
                         take_names(relay, &order, fd);
+                return;
+        }
+        if (order.kind == RELAY_FLUSH) {
+                relay_flush(relay);
                 return;
         }
         if (order.kind == RELAY_FORGET) {
@@ -251,8 +255,11 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
 }
 
 static int next_timeout(const struct relay *relay) {
-        int timeout = resolver_timeout(relay, relay_now_ms());
+        uint64_t now = relay_now_ms();
+        int timeout = resolver_timeout(relay, now), flows = flow_timeout(relay, now);
 
+        if (flows >= 0 && (timeout < 0 || flows < timeout))
+                timeout = flows;
         if (relay->ready || relay->dead)
                 return 0;
         if (relay->datagrams && (timeout < 0 || timeout > 5000))
@@ -283,8 +290,9 @@ int main(void) {
                         source->handle(&relay, source, events[i].events);
                 }
                 relay_run_ready(&relay);
-                relay_bury(&relay);
                 now = relay_now_ms();
+                flow_tick(&relay, now);
+                relay_bury(&relay);
                 resolver_tick(&relay, now);
                 if (relay.datagrams && now - relay.swept_ms > 1000) {
                         relay.swept_ms = now;
