@@ -42,6 +42,8 @@
         X(NETWORK_MISSING, "network_missing", WARNING)    /* the command failed, and may have missed the network */    \
         X(RELAY_ENDED, "relay_ended", WARNING)            /* the process that carries the box's traffic is gone */     \
         X(HOST_UNREACHED, "host_unreached", NOTICE)   /* subject: an allowed host that did not accept a connection */  \
+        X(RESOLVER_SILENT, "resolver_silent", NOTICE) /* subject: a name that the host's servers did not answer for */ \
+        X(DENIALS_CUT, "denials_cut", NOTICE)         /* not every refusal is in the list */                           \
         X(NETWORK_OPEN, "network_open", NOTICE)       /* the box uses the host's network */                            \
         X(LIMIT_WAITED, "limit_waited", INFO)         /* subject: the limit that made the run clearly longer */        \
         X(SHELL_RESTARTED, "shell_restarted", NOTICE) /* the session's shell was started again */                      \

@@ -60,6 +60,8 @@ static void on_data(struct relay *relay, struct source *source, uint32_t events 
 
                 if (n < 0 && errno == EAGAIN)
                         break;
+                if (n < 0 && from == 1) /* its ICMP message does not reach the box */
+                        relay_report_unreached(relay, &d->address, d->port, true, d->name, errno);
                 if (n < 0 || (send(d->ends[1 - from].source.fd, data, (size_t) n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
                               errno != EAGAIN && errno != EMSGSIZE && errno != ENOBUFS)) {
                         close_datagram(relay, d); /* the other side's error; the next datagram starts over */

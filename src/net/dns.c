@@ -201,6 +201,15 @@ size_t dns_build_question(uint16_t id, const char *name, uint16_t type, uint8_t 
         return at;
 }
 
+size_t dns_add_room(uint8_t message[static DNS_MESSAGE], size_t len) {
+        put16(message + 10, 1);
+        message[len++] = 0; /* the root */
+        len += put16(message + len, TYPE_OPT);
+        len += put16(message + len, DNS_MESSAGE);
+        memset(message + len, 0, 6); /* version 0, no flags, no options */
+        return len + 6;
+}
+
 /* Follows `name` through one record: an address of it is added, an alias replaces it. */
 static void take_record(struct reader *r, uint16_t type, char current[static 256], struct dns_answer *answer,
                         unsigned *aliases) {

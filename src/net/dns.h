@@ -7,7 +7,7 @@
 #include "rules.h"
 
 enum { DNS_A = 1, DNS_AAAA = 28 };
-enum { DNS_OK = 0, DNS_FORMAT = 1, DNS_FAILED = 2, DNS_NO_NAME = 3, DNS_REFUSED = 5 };
+enum { DNS_OK = 0, DNS_FORMAT = 1, DNS_FAILED = 2, DNS_NO_NAME = 3, DNS_UNKNOWN = 4, DNS_REFUSED = 5 };
 
 #define DNS_MESSAGE 1232 /* what we send at most in one datagram */
 #define DNS_ADDRESSES 32 /* of one answer; more are left out */
@@ -36,6 +36,9 @@ int dns_parse_question(const uint8_t *data, size_t len, struct dns_question *ret
 size_t dns_build_answer(const struct dns_question *q, const struct dns_answer *answer, uint8_t *ret, size_t room);
 
 size_t dns_build_question(uint16_t id, const char *name, uint16_t type, uint8_t ret[static DNS_MESSAGE]);
+
+/* Adds to a question how long an answer may be (EDNS0). Returns the new length. */
+size_t dns_add_room(uint8_t message[static DNS_MESSAGE], size_t len);
 
 /* The addresses of `name`, through the answer's aliases. -EBADMSG: malformed, or not an answer to that question. */
 int dns_parse_answer(const uint8_t *data, size_t len, uint16_t id, const char *name, uint16_t type,

@@ -1,6 +1,10 @@
 /* TCP: a connection that the kernel handed to the relay, and the one that the relay makes in its place. Bytes go
  * through a pipe by splice(), never through the relay's memory. Pipes come from a pool and are held only while they are
- * not empty, so that an idle connection costs two descriptors and one struct. */
+ * not empty, so that an idle connection costs two descriptors and one struct.
+ *
+ * The box's connection is accepted before its other side is, so a program that would try the next address of a name has
+ * no reason to: the relay does it in its place. An address that refuses, or is silent for RIVAL_MS, is followed by the
+ * others of the name, those of the other family first (RFC 8305); the first to accept carries the connection. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -8,7 +12,12 @@
 #include "relay_internal.h"
 
 #define PIPE_SIZE (256 * 1024)
-#define TURNS 8 /* of one flow before others are served */
+#define TURNS 8          /* of one flow before others are served */
+#define OTHERS 8         /* addresses that are tried in the place of one */
+#define RIVAL_MS 250     /* then another address is tried beside the first */
+#define RIVALS_MOST 256  /* at a time, of all flows: each is a descriptor */
+#define CONNECT_MS 60000 /* then an address is given up */
+#define LEAVE_MS 3000    /* the same where the box has already sent everything: most likely it closed the connection */
 
 struct half { /* from ends[i] to ends[1 - i] */
         int pipe[2];
@@ -20,18 +29,59 @@ struct half { /* from ends[i] to ends[1 - i] */
 struct end {
         struct source source;
         struct flow *flow;
+        struct address to; /* of those that the relay connects */
 };
 
 struct flow {
         struct end ends[2]; /* the client, the server */
+        struct end rival;   /* another address of the server, until one of them has accepted */
         struct half halves[2];
-        struct address address, other; /* other: tried when the first refuses; family 0: none */
+        struct address address; /* the destination */
+        struct address others[OTHERS];
+        size_t n_others, next_other;
         uint16_t port;
+        int errnum; /* of the first address that refused */
         char name[NAME_MAX_LENGTH + 1];
         const struct net_rule *rule;
-        bool connecting, into_box, queued, closed;
-        struct flow *next_ready, *next_dead;
+        bool connecting, host, into_box, queued, closed, others_known;
+        struct waiting *waits;
+        uint64_t due_ms;
+        struct flow *next_ready, *next_dead, *next_waiting, *previous_waiting;
 };
+
+static const struct address loopback4 = {AF_INET, {127, 0, 0, 1}}, loopback6 = {AF_INET6, {[15] = 1}};
+static const struct address own4 = BOX_ADDRESS_4, own6 = BOX_ADDRESS_6;
+
+/* ---- time ---- */
+
+static void stop_waiting(struct flow *f) {
+        if (!f->waits)
+                return;
+        *(f->previous_waiting ? &f->previous_waiting->next_waiting : &f->waits->first) = f->next_waiting;
+        *(f->next_waiting ? &f->next_waiting->previous_waiting : &f->waits->last) = f->previous_waiting;
+        f->waits = NULL;
+}
+
+/* All flows of one list wait for the same time, so that it is in order. */
+static void wait_in(struct flow *f, struct waiting *list, uint64_t due_ms) {
+        stop_waiting(f);
+        f->waits = list;
+        f->due_ms = due_ms;
+        f->next_waiting = NULL;
+        f->previous_waiting = list->last;
+        *(list->last ? &list->last->next_waiting : &list->first) = f;
+        list->last = f;
+}
+
+int flow_timeout(const struct relay *relay, uint64_t now) {
+        const struct waiting *const lists[] = {&relay->rivals, &relay->connects, &relay->leavers};
+        uint64_t next = UINT64_MAX;
+
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+                if (lists[i]->first && lists[i]->first->due_ms < next)
+                        next = lists[i]->first->due_ms;
+        return next == UINT64_MAX ? -1 : next <= now ? 0 : (int) (next - now);
+}
 
 /* ---- pipes ---- */
 
@@ -65,6 +115,12 @@ static void give_pipe(struct relay *relay, struct half *h) {
 
 /* ---- the end ---- */
 
+static void close_rival(struct relay *relay, struct flow *f) {
+        if (f->rival.source.fd >= 0)
+                relay->n_rivals--;
+        closep(&f->rival.source.fd);
+}
+
 /* With a reset unless both sides had sent everything. */
 static void close_flow(struct relay *relay, struct flow *f) {
         const struct linger now = {.l_onoff = 1};
@@ -73,13 +129,18 @@ static void close_flow(struct relay *relay, struct flow *f) {
         if (f->closed)
                 return;
         f->closed = true;
+        stop_waiting(f);
+        close_rival(relay, f);
         for (int i = 0; i < 2; i++) {
                 if (f->ends[i].source.fd >= 0 && !clean)
                         setsockopt(f->ends[i].source.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
                 closep(&f->ends[i].source.fd);
                 give_pipe(relay, &f->halves[i]);
         }
-        if (!f->into_box)
+        if (f->into_box)
+                relay_report_published(relay, RELAY_CLOSED, &f->address, f->port, f->halves[0].total,
+                                       f->halves[1].total);
+        else
                 relay_report(relay, RELAY_CLOSED, &f->address, f->port, false, f->name, f->rule, f->halves[0].total,
                              f->halves[1].total);
         relay->n_flows--;
@@ -189,64 +250,171 @@ void relay_run_ready(struct relay *relay) {
 
 /* ---- connecting ---- */
 
-static void on_end(struct relay *relay, struct source *source, uint32_t events);
-
-static int start_connection(struct relay *relay, struct flow *f, const struct address *a) {
+static int start_connection(struct relay *relay, struct flow *f, struct end *end, const struct address *a) {
         const struct gate_request inside = {.operation = GATE_CONNECT, .address = *a};
         struct sockaddr_storage sa;
         socklen_t len = address_to_sockaddr(a, f->port, &sa);
-        int fd = f->into_box ? gate_socket(relay->gate, &inside)
-                             : socket(a->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        _cleanup_(closep) int fd = f->into_box ? gate_socket(relay->gate, &inside)
+                                               : socket(a->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         const int on = 1;
+        int r;
 
         if (fd < 0)
                 return f->into_box ? fd : -errno;
-        closep(&f->ends[1].source.fd);
-        f->ends[1].source.fd = fd;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
         if (connect(fd, (struct sockaddr *) &sa, len) < 0 && errno != EINPROGRESS)
                 return -errno;
-        f->connecting = true;
-        return relay_watch(relay, &f->ends[1].source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+        end->source.fd = fd;
+        end->to = *a;
+        r = relay_watch(relay, &end->source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+        if (r < 0) {
+                end->source.fd = -1;
+                return r;
+        }
+        if (end == &f->rival)
+                relay->n_rivals++;
+        take_fd(&fd);
+        return 0;
+}
+
+static void add_other(struct flow *f, const struct address *a) {
+        if (!address_equal(a, &f->address))
+                f->others[f->n_others++] = *a;
+}
+
+/* Another address of what the box wants to reach, each of them once. */
+static bool get_other(struct relay *relay, struct flow *f, struct address *ret) {
+        if (!f->others_known && (f->into_box || f->host)) {
+                add_other(f, &loopback4);
+                add_other(f, &loopback6);
+        }
+        if (!f->others_known && f->into_box) {
+                add_other(f, &own4);
+                add_other(f, &own6);
+        }
+        if (!f->others_known && f->rule && f->rule->kind != RULE_RANGE)
+                f->n_others = relay_find_siblings(relay, f->name, &f->address, f->port, f->others, OTHERS);
+        f->others_known = true;
+        if (f->next_other == f->n_others)
+                return false;
+        *ret = f->others[f->next_other++];
+        return true;
 }
 
 static void fail_flow(struct relay *relay, struct flow *f, int errnum) {
         if (!f->into_box)
-                relay_report_unreached(relay, &f->address, f->port, f->name, errnum);
+                relay_report_unreached(relay, &f->address, f->port, false, f->name, errnum);
         close_flow(relay, f);
 }
 
-static void on_connected(struct relay *relay, struct flow *f) {
+/* One address refused. Others are tried until one is on its way. */
+static void try_others(struct relay *relay, struct flow *f, struct end *end, int errnum) {
+        struct address other;
+
+        if (!f->errnum)
+                f->errnum = errnum;
+        if (end == &f->rival)
+                close_rival(relay, f);
+        else
+                closep(&end->source.fd);
+        while (get_other(relay, f, &other))
+                if (start_connection(relay, f, end, &other) >= 0)
+                        return;
+        if (f->ends[1].source.fd < 0 && f->rival.source.fd < 0)
+                fail_flow(relay, f, f->errnum);
+}
+
+static void begin_connecting(struct relay *relay, struct flow *f) {
+        uint64_t now = relay_now_ms();
+        int r;
+
+        f->connecting = true;
+        if (relay_watch(relay, &f->ends[0].source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0) {
+                close_flow(relay, f);
+                return;
+        }
+        if (f->rule && f->rule->kind != RULE_RANGE)
+                wait_in(f, &relay->rivals, now + RIVAL_MS);
+        else
+                wait_in(f, &relay->connects, now + CONNECT_MS);
+        r = start_connection(relay, f, &f->ends[1], &f->address);
+        if (r < 0)
+                try_others(relay, f, &f->ends[1], -r);
+}
+
+static void start_rival(struct relay *relay, struct flow *f) {
+        struct address other;
+
+        if (f->rival.source.fd < 0 && relay->n_rivals < RIVALS_MOST && get_other(relay, f, &other))
+                (void) start_connection(relay, f, &f->rival, &other); /* the first one is still on its way */
+}
+
+void flow_tick(struct relay *relay, uint64_t now) {
+        struct waiting *const lists[] = {&relay->connects, &relay->leavers};
+        struct flow *f;
+
+        while ((f = relay->rivals.first) && f->due_ms <= now) {
+                wait_in(f, &relay->connects, f->due_ms - RIVAL_MS + CONNECT_MS);
+                start_rival(relay, f);
+        }
+        for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+                while ((f = lists[i]->first) && f->due_ms <= now)
+                        fail_flow(relay, f, ETIMEDOUT);
+}
+
+static void on_connected(struct relay *relay, struct flow *f, struct end *end) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                    .data.ptr = &f->ends[1].source};
         int errnum = 0;
         socklen_t len = sizeof(errnum);
 
-        if (getsockopt(f->ends[1].source.fd, SOL_SOCKET, SO_ERROR, &errnum, &len) < 0)
+        if (getsockopt(end->source.fd, SOL_SOCKET, SO_ERROR, &errnum, &len) < 0)
                 errnum = errno;
-        if (errnum && f->other.family) {
-                struct address other = f->other;
-
-                f->other.family = 0;
-                if (start_connection(relay, f, &other) >= 0)
-                        return;
-        }
         if (errnum) {
-                fail_flow(relay, f, errnum);
+                try_others(relay, f, end, errnum);
                 return;
         }
+        if (end == &f->rival) {
+                closep(&f->ends[1].source.fd);
+                f->ends[1].source.fd = take_fd(&f->rival.source.fd);
+                f->ends[1].to = f->rival.to;
+                relay->n_rivals--;
+                if (epoll_ctl(relay->epoll, EPOLL_CTL_MOD, f->ends[1].source.fd, &event) < 0) {
+                        close_flow(relay, f);
+                        return;
+                }
+        }
+        close_rival(relay, f);
+        stop_waiting(f);
         f->connecting = false;
-        if (relay_watch(relay, &f->ends[0].source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
+        if (f->into_box || f->host || address_equal(&f->ends[1].to, &f->address))
+                return;
+        f->address = f->ends[1].to;
+        relay_report(relay, RELAY_OPENED, &f->address, f->port, false, f->name, f->rule, 0, 0);
+}
+
+/* The box may end the connection before the other side has accepted. Half of a close looks like all of one. */
+static void on_client(struct relay *relay, struct flow *f, uint32_t events) {
+        if (events & (EPOLLERR | EPOLLHUP))
                 close_flow(relay, f);
+        else if (events & EPOLLRDHUP && f->waits != &relay->leavers)
+                wait_in(f, &relay->leavers, relay_now_ms() + LEAVE_MS);
 }
 
 static void on_end(struct relay *relay, struct source *source, uint32_t events) {
         struct flow *f = ((struct end *) source)->flow;
 
-        if (f->closed)
+        if (f->closed || source->fd < 0)
                 return;
+        if (f->connecting && source == &f->ends[0].source) {
+                on_client(relay, f, events);
+                return;
+        }
         if (f->connecting) {
                 if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
                         return;
-                on_connected(relay, f);
+                on_connected(relay, f, (struct end *) source);
                 if (f->connecting)
                         return;
         }
@@ -266,11 +434,10 @@ static struct flow *new_flow(struct relay *relay, int fd) {
                 f->ends[i] = (struct end){.source = {.handle = on_end, .fd = i == 0 ? fd : -1}, .flow = f};
                 f->halves[i].pipe[0] = f->halves[i].pipe[1] = -1;
         }
+        f->rival = (struct end){.source = {.handle = on_end, .fd = -1}, .flow = f};
         relay->n_flows++;
         return f;
 }
-
-static const struct address loopback4 = {AF_INET, {127, 0, 0, 1}}, loopback6 = {AF_INET6, {[15] = 1}};
 
 static void accept_one(struct relay *relay, int fd) {
         const struct linger now = {.l_onoff = 1};
@@ -280,7 +447,6 @@ static void accept_one(struct relay *relay, int fd) {
         struct address a;
         struct flow *f;
         uint16_t port;
-        int r;
 
         if (getsockname(fd, (struct sockaddr *) &sa, &len) < 0 || !address_from_sockaddr(&sa, &a, &port)) {
                 close(fd);
@@ -304,12 +470,9 @@ static void accept_one(struct relay *relay, int fd) {
         f->port = port;
         f->rule = v.rule;
         strcpy(f->name, v.name);
-        if (v.host)
-                f->other = a.family == AF_INET ? loopback6 : loopback4;
+        f->host = v.host;
         relay_report(relay, RELAY_OPENED, &a, port, false, v.name, v.rule, 0, 0);
-        r = start_connection(relay, f, &a);
-        if (r < 0)
-                fail_flow(relay, f, -r);
+        begin_connecting(relay, f);
 }
 
 void relay_on_connection(struct relay *relay, struct source *source, uint32_t events _unused_) {
@@ -347,7 +510,6 @@ void flow_into_box(struct relay *relay, int fd, uint16_t port) {
         f->into_box = true;
         f->port = port;
         f->address = loopback4;
-        f->other = loopback6;
-        if (start_connection(relay, f, &loopback4) < 0)
-                close_flow(relay, f);
+        relay_report_published(relay, RELAY_OPENED, &loopback4, port, 0, 0);
+        begin_connecting(relay, f);
 }

@@ -195,12 +195,16 @@ static int set_up(int netns, const struct gate_config *config, int sockets[stati
                 return r;
         nft = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
         r = nft < 0 ? -errno : nft_install(nft, config, &ports, ipv6, &missing);
+        if (r == -EMSGSIZE || r == -ENOBUFS || r == -ENOMEM)
+                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot give the kernel the network's rules: %s",
+                                 errno_text(-r));
         if (r < 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r,
-                                 "an allowlist needs nf_tables with tproxy in the kernel, and %s is not available here "
-                                 "(%s): use --net deny or --net open, or load the modules nf_tables, nft_tproxy, "
-                                 "nft_socket, nft_reject_inet and nft_log",
-                                 missing, errno_text(-r));
+                                 "%s needs nf_tables with tproxy in the kernel, and %s is not available here (%s): use "
+                                 "%s, or load the modules nf_tables, nft_tproxy, nft_socket, nft_reject_inet and "
+                                 "nft_log",
+                                 config->what, missing, errno_text(-r),
+                                 config->outbound ? "--net deny or --net open" : "--net open");
         r = listen_to_log(&sockets[GATE_LOG]);
         if (r < 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r, "cannot read the log of nf_tables: %s",

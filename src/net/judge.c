@@ -12,6 +12,7 @@
 #include "relay_internal.h"
 
 #define PIN_MS (10 * 60 * 1000ull)
+#define LOG_TURN 256 /* messages of the kernel before others are served */
 #define OPEN_SECONDS 3600
 #define REOPEN_MS (OPEN_SECONDS / 2 * 1000ull)
 
@@ -54,6 +55,9 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
         for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next) {
                 if (!address_equal(&p->address, a) || p->until_ms < now)
                         continue;
+                /* A name opens only the ports of a special address that a rule for the address opens as well. */
+                if (address_special(a) && !rules_match_address(relay->rules, relay->n_rules, a, port))
+                        continue;
                 ret->rule = rules_match_name(relay->rules, relay->n_rules, p->name, port);
                 strcpy(ret->name, p->name);
                 if (ret->rule) {
@@ -63,6 +67,25 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
         }
         ret->rule = rules_match_address(relay->rules, relay->n_rules, a, port);
         ret->allowed = ret->rule != NULL;
+}
+
+size_t relay_find_siblings(struct relay *relay, const char *name, const struct address *a, uint16_t port,
+                           struct address *ret, size_t most) {
+        size_t n = 0;
+
+        for (int same = 0; same < 2; same++)
+                for (size_t i = 0; i < PIN_BUCKETS; i++)
+                        for (const struct pin *p = relay->pins[i]; p && n < most; p = p->next) {
+                                struct verdict v;
+
+                                if ((p->address.family == a->family) != same || address_equal(&p->address, a) ||
+                                    !streq(p->name, name))
+                                        continue;
+                                relay_judge(relay, &p->address, port, false, &v);
+                                if (v.allowed && !v.host)
+                                        ret[n++] = p->address;
+                        }
+        return n;
 }
 
 /* ---- pins ---- */
@@ -133,14 +156,46 @@ static bool is_new(struct relay *relay, const void *data, size_t len) {
         for (size_t i = 0; i < relay->n_refusals; i++)
                 if (relay->refusals[i] == h)
                         return false;
-        if (relay->n_refusals == MAX_REFUSALS)
+        if (relay->n_refusals == MAX_REFUSALS) {
+                relay->n_cut++;
                 return false;
+        }
         relay->refusals[relay->n_refusals++] = h;
         return true;
 }
 
 static void send_event(struct relay *relay, const struct relay_event *event) {
-        (void) send(relay->control.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (send(relay->control.fd, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                return;
+        relay->n_unsent++;
+        if (event->kind == RELAY_REFUSED && !event->again)
+                relay->n_cut++;
+}
+
+/* The log gets what was refused before, too. */
+static void send_refusal(struct relay *relay, struct relay_event *event, const void *key, size_t len) {
+        event->again = !is_new(relay, key, len);
+        if (!event->again || relay->config.log)
+                send_event(relay, event);
+}
+
+void relay_report_lost(struct relay *relay, int flags) {
+        const struct relay_event event = {.kind = RELAY_LOST, .sent = relay->n_unsent, .received = relay->n_cut};
+
+        if (!event.sent && !event.received)
+                return;
+        if (send(relay->control.fd, &event, sizeof(event), flags | MSG_NOSIGNAL) >= 0)
+                relay->n_unsent = relay->n_cut = 0;
+}
+
+/* The warden waits for the answer. */
+void relay_flush(struct relay *relay) {
+        const struct relay_event event = {.kind = RELAY_FLUSHED};
+
+        relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
+        relay_report_lost(relay, 0);
+        relay->n_refusals = 0;
+        (void) send(relay->control.fd, &event, sizeof(event), MSG_NOSIGNAL);
 }
 
 /* Whether the host has a way to the address at all; an answer without one would only delay a program. */
@@ -171,14 +226,12 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
                         memset(&key, 0, sizeof(key));
                         key.a = *a;
                         strcpy(key.name, name);
-                        if (!is_new(relay, &key, sizeof(key)))
-                                continue;
                         snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
                         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
                         snprintf(event.name, sizeof(event.name), "%s", name);
                         if (!streq(special, "loopback"))
                                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
-                        send_event(relay, &event);
+                        send_refusal(relay, &event, &key, sizeof(key));
                         continue;
                 }
                 if (!is_routed(a))
@@ -196,15 +249,35 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
 
 /* ---- reports ---- */
 
+/* `four.example.corp.test` for `four.example`: a program that has the host's search list tries it on its way. */
+static bool is_search(const struct relay *relay, const char *name) {
+        const struct resolver *r = &relay->resolver;
+
+        for (size_t i = 0; i < r->n_search; i++) {
+                size_t len = strlen(name), suffix = strlen(r->search[i]);
+                char stem[NAME_MAX_LENGTH + 1];
+
+                if (len <= suffix + 1 || name[len - suffix - 1] != '.' || !streq(name + len - suffix, r->search[i]))
+                        continue;
+                memcpy(stem, name, len - suffix - 1);
+                stem[len - suffix - 1] = 0;
+                if (rules_match_name(relay->rules, relay->n_rules, stem, 0))
+                        return true;
+        }
+        return false;
+}
+
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule) {
         struct relay_event event = {.kind = RELAY_REFUSED};
 
-        if (!is_new(relay, name, strlen(name)))
-                return;
         snprintf(event.name, sizeof(event.name), "%s", name);
         snprintf(event.rule, sizeof(event.rule), "%s", rule);
         snprintf(event.fix, sizeof(event.fix), "--allow-host %s", name);
-        send_event(relay, &event);
+        event.again = is_search(relay, name);
+        if (!event.again)
+                send_refusal(relay, &event, name, strlen(name));
+        else if (relay->config.log)
+                send_event(relay, &event);
 }
 
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule) {
@@ -220,23 +293,33 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
         key.a = *a;
         key.port = port;
         key.udp = udp;
-        if (!is_new(relay, &key, sizeof(key)))
-                return;
         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
         snprintf(event.rule, sizeof(event.rule), "%s", rule);
         if (pin)
                 snprintf(event.name, sizeof(event.name), "%s", pin->name);
         if (is_loopback(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host-port %u", port);
-        else if (pin)
+        else if (pin && !address_special(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", pin->name, port);
         else if (port)
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", address_format_port(a, port, text));
-        send_event(relay, &event);
+        send_refusal(relay, &event, &key, sizeof(key));
 }
 
-void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, const char *name, int errnum) {
-        struct relay_event event = {.kind = RELAY_UNREACHED, .port = port, .error.errnum = errnum};
+void relay_report_unknown(struct relay *relay, const char *name, int errnum) {
+        struct relay_event event = {.kind = RELAY_UNKNOWN, .udp = true, .error.errnum = errnum};
+        char key[NAME_MAX_LENGTH + 16];
+
+        snprintf(key, sizeof(key), "unknown %s", name);
+        event.again = !is_new(relay, key, strlen(key));
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        if (!event.again || relay->config.log)
+                send_event(relay, &event);
+}
+
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
+                            int errnum) {
+        struct relay_event event = {.kind = RELAY_UNREACHED, .port = port, .udp = udp, .error.errnum = errnum};
         struct {
                 struct address a;
                 uint16_t port, what;
@@ -246,11 +329,33 @@ void relay_report_unreached(struct relay *relay, const struct address *a, uint16
         memset(&key, 0, sizeof(key));
         key.a = *a;
         key.port = port;
-        key.what = RELAY_UNREACHED;
-        if (!relay->config.log && !is_new(relay, &key, sizeof(key)))
+        key.what = udp ? RELAY_UNREACHED + 1000 : RELAY_UNREACHED;
+        event.again = !is_new(relay, &key, sizeof(key));
+        if (event.again && !relay->config.log)
                 return;
         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
         snprintf(event.name, sizeof(event.name), "%s", name);
+        send_event(relay, &event);
+}
+
+void relay_report_resolved(struct relay *relay, const char *name, const struct dns_answer *answer) {
+        const struct net_rule *rule = rules_match_name(relay->rules, relay->n_rules, name, 0);
+        static const struct address none;
+
+        for (size_t i = 0; i == 0 || i < answer->n; i++)
+                relay_report(relay, RELAY_RESOLVED, answer->n ? &answer->addresses[i] : &none, 0, true, name, rule, 0,
+                             0);
+}
+
+void relay_report_published(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port,
+                            uint64_t sent, uint64_t received) {
+        struct relay_event event = {
+                .kind = kind, .port = port, .rule = "published", .sent = sent, .received = received};
+        char text[ADDRESS_TEXT];
+
+        if (!relay->config.log)
+                return;
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
         send_event(relay, &event);
 }
 
@@ -261,10 +366,13 @@ void relay_report(struct relay *relay, enum relay_event_kind kind, const struct 
 
         if (!relay->config.log)
                 return;
-        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        if (a->family)
+                snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
         snprintf(event.name, sizeof(event.name), "%s", name);
         if (rule)
                 snprintf(event.rule, sizeof(event.rule), "%s", relay->rule_texts[rule - relay->rules]);
+        else if (is_loopback(a))
+                snprintf(event.rule, sizeof(event.rule), "allow-host-port");
         send_event(relay, &event);
 }
 
@@ -295,26 +403,34 @@ static void judge_packet(struct relay *relay, const uint8_t *packet, size_t len)
         relay_refuse_address(relay, &a, port, protocol == IPPROTO_UDP, "not in the allowlist");
 }
 
+static void judge_message(struct relay *relay, const struct nlmsghdr *h) {
+        size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
+
+        while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
+                const struct nlattr *attribute = (const struct nlattr *) ((const uint8_t *) h + at);
+
+                if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
+                        break;
+                if ((attribute->nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
+                        judge_packet(relay, (const uint8_t *) (attribute + 1), attribute->nla_len - sizeof(*attribute));
+                at += NLMSG_ALIGN(attribute->nla_len);
+        }
+}
+
 void relay_on_log(struct relay *relay, struct source *source, uint32_t events _unused_) {
         _Alignas(struct nlmsghdr) uint8_t data[8192];
-        ssize_t len = recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
 
-        if (len <= 0)
-                return;
-        for (struct nlmsghdr *h = (struct nlmsghdr *) data; NLMSG_OK(h, (size_t) len); h = NLMSG_NEXT(h, len)) {
-                size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
+        for (int i = 0; i < LOG_TURN; i++) {
+                ssize_t len = source->fd < 0 ? -1 : recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
 
-                if (h->nlmsg_type != (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET))
+                if (len < 0 && errno == ENOBUFS) { /* the kernel had more of them than the socket takes */
+                        relay->n_cut++;
                         continue;
-                while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
-                        const struct nlattr *attribute = (const struct nlattr *) ((uint8_t *) h + at);
-
-                        if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
-                                break;
-                        if ((attribute->nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
-                                judge_packet(relay, (const uint8_t *) (attribute + 1),
-                                             attribute->nla_len - sizeof(*attribute));
-                        at += NLMSG_ALIGN(attribute->nla_len);
                 }
+                if (len <= 0)
+                        return;
+                for (struct nlmsghdr *h = (struct nlmsghdr *) data; NLMSG_OK(h, (size_t) len); h = NLMSG_NEXT(h, len))
+                        if (h->nlmsg_type == (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET))
+                                judge_message(relay, h);
         }
 }

@@ -4,24 +4,31 @@
  *         set a4  { type ipv4_addr; flags timeout; }                              every port of an address
  *         set p4  { type ipv4_addr . inet_proto . inet_service; flags timeout; }
  *         set a6, p6: the same for IPv6;  set host { type inet_service; }
+ *         set r4-24 { type ipv4_addr; }                    addresses of rules, one set for each length of a range, here
+ * /24 set r4-24p { type ipv4_addr . inet_proto . inet_service; }           those with a port
  *
  *         chain prerouting { type filter hook prerouting priority mangle;
  *             ip daddr 127.0.0.0/8 goto loopback; ip daddr 198.18.0.1 accept;  (the same for IPv6)
  *             socket transparent 1 meta mark set 1 accept                  a connection that the relay has
  *             tcp|udp dport 53 tproxy to the relay, meta mark set 1 accept
- *             ip daddr @a4, ip daddr . meta l4proto . th dport @p4, ranges: the same }
+ *             ip daddr @a4, ip daddr . meta l4proto . th dport @p4: the same
+ *             ip daddr & 255.255.255.0 @r4-24, …: the same }
  *         chain loopback {
  *             meta mark 2 accept                                           the relay connects to the box
  *             socket transparent 0 accept                                  the box listens there itself
  *             tcp|udp dport 53: tproxy to the relay
- *             ip daddr 127.0.0.1 tcp dport @host: the same }
+ *             ip daddr 127.0.0.1 tcp dport @host: the same (without the set for every port) }
  *         chain input { type filter hook input priority filter;
  *             meta mark 1 accept; ip daddr 127.0.0.0/8 accept; ip daddr 198.18.0.1 accept
  *             limit rate 50/second log group 1
  *             meta l4proto tcp reject with tcp reset; reject with icmpx admin-prohibited } }
  *
  * A box cannot set marks: that needs CAP_NET_ADMIN in its user namespace. Any ICMPv6 answer to a SYN takes the box a
- * second to notice, hence the reset. */
+ * second to notice, hence the reset.
+ *
+ * A transaction must fit the socket's buffer (208 KiB, which an ordinary user cannot raise by much), so sets are filled
+ * by further ones, and the box waits until the last of them. Sets of masked addresses cost a packet one look for each
+ * length that occurs, however many rules there are, and ranges in them may overlap. */
 #include "nft.h"
 
 #include <arpa/inet.h>
@@ -30,6 +37,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter_ipv4.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../base/macro.h"
@@ -40,6 +48,9 @@
 #define MAX_MESSAGES 256
 #define DNS_PORT 53
 #define MAX_ELEMENTS 16384
+#define BATCH_ROOM 65536
+#define MESSAGE_ELEMENTS 256 /* their list is one attribute, of 64 KiB at most */
+#define LENGTHS 129          /* of ranges: 0 to 128 bits */
 
 struct rules {
         struct netlink n;
@@ -61,7 +72,7 @@ static void batch(struct netlink *n, uint16_t type) {
         netlink_begin(n, type, 0, &header, sizeof(header));
 }
 
-static void add_set(struct rules *b, const char *name, uint32_t id, uint32_t key_len, uint32_t flags) {
+static void add_set(struct rules *b, const char *name, uint32_t id, uint32_t key_len, uint32_t flags, uint32_t size) {
         size_t nest;
 
         begin(b, NFT_MSG_NEWSET, NLM_F_CREATE, "sets");
@@ -72,7 +83,7 @@ static void add_set(struct rules *b, const char *name, uint32_t id, uint32_t key
         netlink_put_be32(&b->n, NFTA_SET_KEY_TYPE, 0);
         netlink_put_be32(&b->n, NFTA_SET_KEY_LEN, key_len);
         nest = netlink_nest(&b->n, NFTA_SET_DESC);
-        netlink_put_be32(&b->n, NFTA_SET_DESC_SIZE, MAX_ELEMENTS);
+        netlink_put_be32(&b->n, NFTA_SET_DESC_SIZE, size);
         netlink_end(&b->n, nest);
 }
 
@@ -273,7 +284,7 @@ static void redirect(struct rules *b, int family, uint8_t protocol) {
 
 static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
-enum { SET_A4 = 1, SET_P4, SET_A6, SET_P6, SET_HOST };
+enum { SET_A4 = 1, SET_P4, SET_A6, SET_P6, SET_HOST, SET_RANGES };
 
 static const struct range usual4 = {{AF_INET, {127, 0, 0, 1}}, 32};
 static const struct range loopback4 = {{AF_INET, {127}}, 8}, loopback6 = {{AF_INET6, {[15] = 1}}, 128};
@@ -314,14 +325,67 @@ static void add_sets_rules(struct rules *b, int family) {
         }
 }
 
-static void add_range_rule(struct rules *b, const struct net_rule *rule) {
+/* ---- ranges ---- */
+
+struct range_set { /* rules whose ranges have one length */
+        int family;
+        unsigned bits;
+        bool ports;
+        uint32_t id;
+        char name[16];
+};
+
+static struct range_set range_set_of(int family, unsigned bits, bool ports) {
+        struct range_set set = {.family = family,
+                                .bits = bits,
+                                .ports = ports,
+                                .id = SET_RANGES + ((family == AF_INET6) * LENGTHS + bits) * 2 + ports};
+
+        snprintf(set.name, sizeof(set.name), "r%d-%u%s", family == AF_INET ? 4 : 6, bits, ports ? "p" : "");
+        return set;
+}
+
+static size_t size_of(int family) {
+        return family == AF_INET ? 4 : 16;
+}
+
+static bool is_member(const struct range_set *set, const struct net_rule *rule) {
+        return rule->kind == RULE_RANGE && rule->range.base.family == set->family && rule->range.bits == set->bits &&
+               set->ports == (rule->port != 0);
+}
+
+static uint32_t count_members(const struct range_set *set, const struct gate_config *config) {
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < config->n_rules; i++)
+                n += is_member(set, &config->rules[i]);
+        return n;
+}
+
+static void match_set(struct rules *b, const struct range_set *set, uint8_t protocol) {
+        const bool v4 = set->family == AF_INET;
+        uint8_t bits[16] = {0};
+
+        for (unsigned i = 0; i < set->bits; i++)
+                bits[i / 8] |= (uint8_t) (0x80 >> i % 8);
+        match_family(b, set->family);
+        match_protocol(b, protocol);
+        load_destination(b, set->family, NFT_REG32_00);
+        if (set->bits < 8 * size_of(set->family))
+                mask(b, NFT_REG32_00, bits, size_of(set->family));
+        if (set->ports) {
+                load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
+                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
+        }
+        look_up(b, set->name, set->id, NFT_REG32_00);
+}
+
+static void add_range_set(struct rules *b, const struct range_set *set, uint32_t members) {
+        add_set(b, set->name, set->id, (uint32_t) size_of(set->family) + (set->ports ? 8 : 0), 0, 2 * members);
         for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
                 begin_rule(b, "prerouting", "tproxy");
-                match_range(b, &rule->range);
-                match_protocol(b, protocols[i]);
-                if (rule->port)
-                        match_port(b, rule->port);
-                redirect(b, rule->range.base.family, protocols[i]);
+                match_set(b, set, protocols[i]);
+                redirect(b, set->family, protocols[i]);
                 end_rule(b);
         }
 }
@@ -334,15 +398,17 @@ static void add_goto(struct rules *b, const char *chain, const struct range *ran
 }
 
 static void add_host_ports(struct rules *b, const struct gate_config *config, int family) {
-        for (size_t i = 0; i < config->n_host_ports || (i == 0 && config->all_host_ports); i++) {
-                begin_rule(b, "loopback", "tproxy");
-                match_range(b, family == AF_INET ? &usual4 : &loopback6);
-                match_protocol(b, IPPROTO_TCP);
-                if (!config->all_host_ports)
-                        match_port(b, config->host_ports[i]);
-                redirect(b, family, IPPROTO_TCP);
-                end_rule(b);
+        if (config->n_host_ports == 0 && !config->all_host_ports)
+                return;
+        begin_rule(b, "loopback", "tproxy");
+        match_range(b, family == AF_INET ? &usual4 : &loopback6);
+        match_protocol(b, IPPROTO_TCP);
+        if (!config->all_host_ports) {
+                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, NFT_REG32_00);
+                look_up(b, "host", SET_HOST, NFT_REG32_00);
         }
+        redirect(b, family, IPPROTO_TCP);
+        end_rule(b);
 }
 
 static void add_prerouting(struct rules *b, const struct gate_config *config, bool ipv6) {
@@ -375,9 +441,6 @@ static void add_prerouting(struct rules *b, const struct gate_config *config, bo
                 }
                 add_host_ports(b, config, family);
         }
-        for (size_t i = 0; config->outbound && i < config->n_rules; i++)
-                if (config->rules[i].kind == RULE_RANGE && (ipv6 || config->rules[i].range.base.family == AF_INET))
-                        add_range_rule(b, &config->rules[i]);
 }
 
 static void add_input(struct rules *b) {
@@ -419,66 +482,176 @@ static void add_input(struct rules *b) {
         end_rule(b);
 }
 
+/* ---- transactions ---- */
+
+static void begin_batch(struct rules *b) {
+        b->n.len = 0;
+        batch(&b->n, NFNL_MSG_BATCH_BEGIN);
+}
+
+/* The last message is the one that is acknowledged. */
+static int send_batch(int sock, struct rules *b, const char **ret_missing) {
+        uint32_t failed = 0;
+        int r;
+
+        if (b->n.failed)
+                return -EMSGSIZE;
+        ((struct nlmsghdr *) (b->n.data + b->n.message))->nlmsg_flags |= NLM_F_ACK;
+        batch(&b->n, NFNL_MSG_BATCH_END);
+        b->n.sequence--;
+        r = netlink_ask(sock, &b->n, &failed);
+        b->n.sequence++;
+        if (r < 0 && ret_missing)
+                *ret_missing = failed ? b->needs[failed % MAX_MESSAGES] : "nf_tables";
+        return r;
+}
+
+static size_t begin_elements(struct rules *b, uint16_t type, const char *set) {
+        begin(b, type, NLM_F_CREATE, "sets");
+        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_TABLE, TABLE);
+        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_SET, set);
+        return netlink_nest(&b->n, NFTA_SET_ELEM_LIST_ELEMENTS);
+}
+
+static void put_element(struct rules *b, const void *key, size_t len, uint32_t seconds) {
+        size_t element = netlink_nest(&b->n, NFTA_LIST_ELEM), nest = netlink_nest(&b->n, NFTA_SET_ELEM_KEY);
+
+        netlink_put(&b->n, NFTA_DATA_VALUE, key, len);
+        netlink_end(&b->n, nest);
+        if (seconds > 0)
+                netlink_put_be64(&b->n, NFTA_SET_ELEM_TIMEOUT, (uint64_t) seconds * 1000);
+        netlink_end(&b->n, element);
+}
+
+/* Elements of one set, in as many transactions as they take. */
+struct filling {
+        struct rules *b;
+        int sock;
+        const char *set;
+        size_t list, n;
+};
+
+static int end_filling(struct filling *f) {
+        if (f->n == 0)
+                return 0;
+        f->n = 0;
+        netlink_end(&f->b->n, f->list);
+        return send_batch(f->sock, f->b, NULL);
+}
+
+static int fill(struct filling *f, const void *key, size_t len) {
+        if (f->n == 0) {
+                begin_batch(f->b);
+                f->list = begin_elements(f->b, NFT_MSG_NEWSETELEM, f->set);
+        }
+        put_element(f->b, key, len, 0);
+        return ++f->n == MESSAGE_ELEMENTS ? end_filling(f) : 0;
+}
+
+static int fill_range_set(int sock, struct rules *b, const struct range_set *set, const struct gate_config *config) {
+        struct filling f = {.b = b, .sock = sock, .set = set->name};
+        const size_t len = size_of(set->family);
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < config->n_rules; i++) {
+                const uint16_t port = htons(config->rules[i].port);
+                uint8_t key[24] = {0};
+
+                if (!is_member(set, &config->rules[i]))
+                        continue;
+                memcpy(key, config->rules[i].range.base.bytes, len);
+                memcpy(key + len + 4, &port, 2);
+                if (!set->ports)
+                        r = fill(&f, key, len);
+                for (size_t k = 0; set->ports && r >= 0 && k < ARRAY_SIZE(protocols); k++) {
+                        key[len] = protocols[k];
+                        r = fill(&f, key, len + 8);
+                }
+        }
+        return r < 0 ? r : end_filling(&f);
+}
+
+static int fill_host_ports(int sock, struct rules *b, const struct gate_config *config) {
+        struct filling f = {.b = b, .sock = sock, .set = "host"};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < config->n_host_ports; i++) {
+                const uint16_t port = htons(config->host_ports[i]);
+
+                r = fill(&f, &port, sizeof(port));
+        }
+        return r < 0 ? r : end_filling(&f);
+}
+
+/* Sets are known by their number only within a transaction: each is made, used by its rules, and filled afterwards. */
+static int add_ranges(int sock, struct rules *b, const struct gate_config *config, int family,
+                      const char **ret_missing) {
+        for (unsigned bits = 0; bits <= 8 * size_of(family); bits++)
+                for (int ports = 0; ports < 2; ports++) {
+                        const struct range_set set = range_set_of(family, bits, ports);
+                        uint32_t members = count_members(&set, config);
+                        int r;
+
+                        if (members == 0)
+                                continue;
+                        begin_batch(b);
+                        add_range_set(b, &set, members);
+                        r = send_batch(sock, b, ret_missing);
+                        if (r >= 0)
+                                r = fill_range_set(sock, b, &set, config);
+                        if (r < 0)
+                                return r;
+                }
+        return 0;
+}
+
 int nft_install(int sock, const struct gate_config *config, const struct nft_ports *ports, bool ipv6,
                 const char **ret_missing) {
-        size_t room = 65536 + (config->n_rules + config->n_host_ports) * 4096;
-        _cleanup_(freep) uint8_t *data = malloc(room);
-        struct rules b = {.n = {.data = data, .room = room}, .ports = ports};
-        uint32_t failed = 0;
+        _cleanup_(freep) uint8_t *data = malloc(BATCH_ROOM);
+        struct rules b = {.n = {.data = data, .room = BATCH_ROOM}, .ports = ports};
         int r;
 
         if (!data)
                 return -ENOMEM;
-        batch(&b.n, NFNL_MSG_BATCH_BEGIN);
+        begin_batch(&b);
         begin(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE, "nf_tables");
         netlink_put_str(&b.n, NFTA_TABLE_NAME, TABLE);
-        add_set(&b, "a4", SET_A4, 4, NFT_SET_TIMEOUT);
-        add_set(&b, "p4", SET_P4, 12, NFT_SET_TIMEOUT);
-        add_set(&b, "a6", SET_A6, 16, NFT_SET_TIMEOUT);
-        add_set(&b, "p6", SET_P6, 24, NFT_SET_TIMEOUT);
+        add_set(&b, "a4", SET_A4, 4, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        add_set(&b, "p4", SET_P4, 12, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        add_set(&b, "a6", SET_A6, 16, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        add_set(&b, "p6", SET_P6, 24, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        add_set(&b, "host", SET_HOST, 2, 0, (uint32_t) config->n_host_ports + 1);
         add_chain(&b, "prerouting", NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
         add_chain(&b, "input", NF_INET_LOCAL_IN, NF_IP_PRI_FILTER);
         add_chain(&b, "loopback", -1, 0);
         add_prerouting(&b, config, ipv6);
         add_input(&b);
-        ((struct nlmsghdr *) (b.n.data + b.n.message))->nlmsg_flags |= NLM_F_ACK;
-        batch(&b.n, NFNL_MSG_BATCH_END);
-        b.n.sequence--; /* the last rule is the one that is acknowledged */
-        r = netlink_ask(sock, &b.n, &failed);
-        if (r < 0)
-                *ret_missing = failed ? b.needs[failed % MAX_MESSAGES] : "nf_tables";
+        r = send_batch(sock, &b, ret_missing);
+        if (r >= 0)
+                r = fill_host_ports(sock, &b, config);
+        for (int i = 0; config->outbound && r >= 0 && i < 1 + ipv6; i++)
+                r = add_ranges(sock, &b, config, i == 0 ? AF_INET : AF_INET6, ret_missing);
         return r;
 }
 
 static void add_element(struct rules *b, uint16_t type, const char *set, const void *key, size_t len,
                         uint32_t seconds) {
-        size_t list, element, nest;
+        size_t list = begin_elements(b, type, set);
 
-        begin(b, type, NLM_F_CREATE, "sets");
-        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_TABLE, TABLE);
-        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_SET, set);
-        list = netlink_nest(&b->n, NFTA_SET_ELEM_LIST_ELEMENTS);
-        element = netlink_nest(&b->n, NFTA_LIST_ELEM);
-        nest = netlink_nest(&b->n, NFTA_SET_ELEM_KEY);
-        netlink_put(&b->n, NFTA_DATA_VALUE, key, len);
-        netlink_end(&b->n, nest);
-        if (type == NFT_MSG_NEWSETELEM)
-                netlink_put_be64(&b->n, NFTA_SET_ELEM_TIMEOUT, (uint64_t) seconds * 1000);
-        netlink_end(&b->n, element);
+        put_element(b, key, len, type == NFT_MSG_NEWSETELEM ? seconds : 0);
         netlink_end(&b->n, list);
 }
 
 static int change_elements(int sock, uint16_t type, const struct address *a, uint16_t port, uint32_t seconds) {
-        const size_t len = a->family == AF_INET ? 4 : 16;
+        const size_t len = size_of(a->family);
         const bool v4 = a->family == AF_INET;
         _Alignas(struct nlmsghdr) uint8_t data[2048];
         struct rules b = {.n = {.data = data, .room = sizeof(data)}};
         const uint16_t raw = htons(port);
         uint8_t key[24] = {0};
-        uint32_t failed;
 
         memcpy(key, a->bytes, len);
-        batch(&b.n, NFNL_MSG_BATCH_BEGIN);
+        begin_batch(&b);
         if (port == 0)
                 add_element(&b, type, v4 ? "a4" : "a6", key, len, seconds);
         for (size_t i = 0; port && i < ARRAY_SIZE(protocols); i++) {
@@ -486,10 +659,7 @@ static int change_elements(int sock, uint16_t type, const struct address *a, uin
                 memcpy(key + len + 4, &raw, 2);
                 add_element(&b, type, v4 ? "p4" : "p6", key, len + 8, seconds);
         }
-        ((struct nlmsghdr *) (b.n.data + b.n.message))->nlmsg_flags |= NLM_F_ACK;
-        batch(&b.n, NFNL_MSG_BATCH_END);
-        b.n.sequence--;
-        return netlink_ask(sock, &b.n, &failed);
+        return send_batch(sock, &b, NULL);
 }
 
 /* Kernels before 6.12 do not change the timeout of an element that exists: it is removed first. */

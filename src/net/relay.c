@@ -13,6 +13,7 @@
 
 #include "../base/io.h"
 #include "../base/parse.h"
+#include "../base/strv.h"
 #include "confine.h"
 #include "relay_internal.h"
 
@@ -63,13 +64,17 @@ static void on_control(struct relay *relay, struct source *source, uint32_t even
         if (n == -EAGAIN || n == -EINTR)
                 return;
         if (n != sizeof(order)) { /* the box is gone, or the warden: the last refusals are still reported */
-                if (relay->listeners[GATE_LOG].fd >= 0)
-                        relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
+                relay_on_log(relay, &relay->listeners[GATE_LOG], 0);
+                relay_report_lost(relay, 0);
                 _exit(0);
         }
         if (order.kind == RELAY_NAMES) {
                 if (fd >= 0)
                         take_names(relay, &order, fd);
+                return;
+        }
+        if (order.kind == RELAY_FLUSH) {
+                relay_flush(relay);
                 return;
         }
         if (order.kind == RELAY_FORGET) {
@@ -204,6 +209,12 @@ static int give_up_root(struct hutch_error *err) {
         return 0;
 }
 
+static const char *what_is_needed(const struct relay_config *config) {
+        if (config->outbound)
+                return "an allowlist";
+        return config->publish_auto || strv_length(config->publish) > 0 ? "publishing ports" : "--allow-host-port";
+}
+
 static int set_up(struct relay *relay, struct hutch_error *err) {
         int sockets[GATE_SOCKETS], r;
 
@@ -212,7 +223,8 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
                 return r;
         resolver_read_files(&relay->resolver);
         add_rules_from_hosts(relay);
-        const struct gate_config gate = {.outbound = relay->config.outbound,
+        const struct gate_config gate = {.what = what_is_needed(&relay->config),
+                                         .outbound = relay->config.outbound,
                                          .rules = relay->rules,
                                          .n_rules = relay->n_rules,
                                          .host_ports = relay->host_ports,
@@ -243,8 +255,11 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
 }
 
 static int next_timeout(const struct relay *relay) {
-        int timeout = resolver_timeout(relay, relay_now_ms());
+        uint64_t now = relay_now_ms();
+        int timeout = resolver_timeout(relay, now), flows = flow_timeout(relay, now);
 
+        if (flows >= 0 && (timeout < 0 || flows < timeout))
+                timeout = flows;
         if (relay->ready || relay->dead)
                 return 0;
         if (relay->datagrams && (timeout < 0 || timeout > 5000))
@@ -275,8 +290,9 @@ int main(void) {
                         source->handle(&relay, source, events[i].events);
                 }
                 relay_run_ready(&relay);
-                relay_bury(&relay);
                 now = relay_now_ms();
+                flow_tick(&relay, now);
+                relay_bury(&relay);
                 resolver_tick(&relay, now);
                 if (relay.datagrams && now - relay.swept_ms > 1000) {
                         relay.swept_ms = now;

@@ -14,16 +14,20 @@ enum relay_event_kind {
         RELAY_READY,
         RELAY_FAILED,    /* .error */
         RELAY_REFUSED,   /* a name, or an address and port */
+        RELAY_RESOLVED,  /* only with .log; an allowed name, and an address that it led to */
         RELAY_OPENED,    /* only with .log */
         RELAY_CLOSED,    /* only with .log; .sent and .received are bytes */
         RELAY_UNREACHED, /* allowed, but the other side did not accept; .error.errnum */
+        RELAY_UNKNOWN,   /* allowed, but no server of the host answered the question for .name; .error.errnum */
         RELAY_PUBLISHED, /* .host_port leads to .port */
         RELAY_LISTENED,  /* the answer to RELAY_LISTEN; .error.errnum is 0 or an errno */
+        RELAY_FLUSHED,   /* the answer to RELAY_FLUSH */
+        RELAY_LOST,      /* .sent events could not be sent; .received refusals are not reported */
 };
 
 struct relay_event {
         enum relay_event_kind kind;
-        bool udp;
+        bool udp, again; /* again: a refusal that was reported before, for the log alone */
         uint16_t port, host_port;
         char name[NAME_MAX_LENGTH + 1]; /* "" where it is unknown */
         char address[ADDRESS_TEXT];     /* "" where a name was refused */
@@ -37,6 +41,7 @@ struct relay_event {
 enum relay_order_kind {
         RELAY_LISTEN, /* publish .port under its own number */
         RELAY_FORGET, /* nothing in the box listens on .port any more */
+        RELAY_FLUSH,  /* report what was refused so far, and from now on report it again */
         RELAY_NAMES,  /* the host's resolver set-up changed; with a memfd that holds resolv.conf, then hosts */
 };
 

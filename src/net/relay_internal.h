@@ -38,9 +38,13 @@ struct hosts_entry {
         struct address address;
 };
 
+#define MAX_SEARCH 16
+
 struct resolver {
         struct address servers[4];
         size_t n_servers;
+        char search[MAX_SEARCH][NAME_MAX_LENGTH + 1]; /* programs append these to names */
+        size_t n_search;
         struct hosts_entry *hosts;
         size_t n_hosts;
         struct lookup *lookups;
@@ -49,6 +53,10 @@ struct resolver {
         size_t n_sockets;
         struct dns_stream *streams;
         size_t n_streams;
+};
+
+struct waiting {
+        struct flow *first, *last;
 };
 
 struct relay {
@@ -65,11 +73,14 @@ struct relay {
         size_t n_pins;
         uint64_t refusals[MAX_REFUSALS];
         size_t n_refusals;
+        uint64_t n_cut, n_unsent; /* refusals that are not reported, events that could not be sent */
         struct resolver resolver;
         size_t n_flows, max_flows, n_published; /* of them published, each with a separate listener */
         struct published *published;
         bool paused; /* listeners are not watched: there are too many flows */
         struct flow *ready, *dead;
+        struct waiting rivals, connects, leavers; /* flows that connect, in the order of their time */
+        size_t n_rivals;
         int pipes[MAX_PIPES][2];
         size_t n_pipes;
         struct datagram *datagrams;
@@ -90,12 +101,22 @@ struct verdict {
 void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret);
 /* Pins the addresses of an answer and removes those that may not be reached; -errno if nothing can be pinned. */
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);
+/* Addresses that lead to `name` as `a` does, those of the other family first. */
+size_t relay_find_siblings(struct relay *relay, const char *name, const struct address *a, uint16_t port,
+                           struct address *ret, size_t most);
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
-/* The box's connection was accepted before the other side refused, and is reset now. */
-void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, const char *name, int errnum);
+/* The box's connection was accepted before the other side refused, and is reset now; a datagram was sent in vain. */
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
+                            int errnum);
+void relay_report_unknown(struct relay *relay, const char *name, int errnum);
 void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
                   const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received);
+void relay_report_resolved(struct relay *relay, const char *name, const struct dns_answer *answer);
+void relay_report_published(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port,
+                            uint64_t sent, uint64_t received);
+void relay_report_lost(struct relay *relay, int flags); /* if anything was */
+void relay_flush(struct relay *relay);
 void relay_on_log(struct relay *relay, struct source *source, uint32_t events);
 
 /* ---- TCP (flow.c) ---- */
@@ -103,6 +124,8 @@ void relay_on_connection(struct relay *relay, struct source *source, uint32_t ev
 void relay_run_ready(struct relay *relay);
 void relay_bury(struct relay *relay);
 void relay_resume(struct relay *relay);
+int flow_timeout(const struct relay *relay, uint64_t now);
+void flow_tick(struct relay *relay, uint64_t now);
 
 /* ---- publishing (publish.c) ---- */
 int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, bool fixed, uint16_t *ret_port);
@@ -113,6 +136,28 @@ void flow_into_box(struct relay *relay, int fd, uint16_t port);
 /* ---- UDP (datagram.c) ---- */
 void relay_on_datagram(struct relay *relay, struct source *source, uint32_t events);
 void datagram_sweep(struct relay *relay, uint64_t now);
+
+/* ---- questions to the host's name servers (upstream.c) ---- */
+struct lookup {
+        struct source source; /* the socket to the host's server */
+        struct lookup *next;
+        struct dns_question question;
+        struct address server, client; /* of the box, by datagram */
+        uint16_t client_port;
+        uint64_t stream; /* of the box; 0: by datagram */
+        uint16_t id;
+        unsigned tries;
+        uint64_t until_ms;
+        bool plain, sent; /* plain: without EDNS; sent: by TCP, the question */
+        uint8_t *reply;   /* by TCP; NULL: by datagram */
+        size_t replied;
+        struct dns_answer cut; /* what fitted a datagram */
+        bool dead;
+};
+
+/* The next server, or the same one in another way; -ETIMEDOUT after the last. */
+int upstream_ask(struct relay *relay, struct lookup *l);
+void resolver_answered(struct relay *relay, struct lookup *l, struct dns_answer *a);
 
 /* ---- names (resolver.c) ---- */
 void resolver_read_files(struct resolver *resolver);

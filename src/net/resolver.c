@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "../base/io.h"
 #include "relay_internal.h"
@@ -13,8 +12,6 @@
 #define MAX_SOCKETS 16
 #define MAX_STREAMS 64
 #define MAX_HOSTS 4096
-#define TRY_MS 2000
-#define ROUNDS 2
 #define STREAM_MS 10000
 
 /* A socket in the box's namespace that answers as one server. */
@@ -34,28 +31,25 @@ struct dns_stream {
         bool dead;
 };
 
-struct lookup {
-        struct source source; /* the socket to the host's server */
-        struct lookup *next;
-        struct dns_question question;
-        struct address server, client; /* by datagram */
-        uint16_t client_port;
-        uint64_t stream; /* 0: by datagram */
-        uint16_t id;
-        unsigned tries;
-        uint64_t until_ms;
-        bool dead;
-};
-
 /* ---- the host's set-up ---- */
+
+/* The last line of these counts, as in the C library. */
+static void take_search(struct resolver *r, char **save) {
+        r->n_search = 0;
+        for (char *word; (word = strtok_r(NULL, " \t\r", save)) && r->n_search < MAX_SEARCH;)
+                if (name_normalise(word, strlen(word), r->search[r->n_search]) >= 0)
+                        r->n_search++;
+}
 
 static void take_servers(struct resolver *r, char *text) {
         char *next = text, *save;
 
-        r->n_servers = 0;
+        r->n_servers = r->n_search = 0;
         for (char *line; (line = strsep(&next, "\n"));) {
                 char *word = strtok_r(line, " \t\r", &save);
 
+                if (word && (streq(word, "search") || streq(word, "domain")))
+                        take_search(r, &save);
                 if (!word || !streq(word, "nameserver") || r->n_servers == ARRAY_SIZE(r->servers))
                         continue;
                 word = strtok_r(NULL, " \t\r", &save);
@@ -182,6 +176,7 @@ static void conclude(struct relay *relay, const struct lookup *l, struct dns_ans
                 a->code = DNS_FAILED;
         else if (a->code == DNS_OK && before > 0 && a->n == 0 && l->question.type == DNS_A)
                 a->code = DNS_NO_NAME;
+        relay_report_resolved(relay, l->question.name, a);
         answer(relay, l, a);
 }
 
@@ -205,62 +200,21 @@ static bool answer_from_hosts(struct relay *relay, const struct lookup *l) {
 
 /* ---- asking ---- */
 
-static void on_answer(struct relay *relay, struct source *source, uint32_t events _unused_) {
-        struct lookup *l = (struct lookup *) source;
-        uint8_t data[4096];
-        struct dns_answer a;
-        ssize_t n;
-
-        if (l->dead)
-                return;
-        n = recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
-        if (n < 0 && errno == EAGAIN)
-                return;
-        if (n < 0) { /* unreachable: the next one is tried at once */
-                l->until_ms = 0;
-                return;
-        }
-        if (dns_parse_answer(data, (size_t) n, l->id, l->question.name, l->question.type, &a) < 0)
-                return; /* forged or broken; a true one may follow */
-        if (a.code != DNS_OK && a.code != DNS_NO_NAME && l->tries < ROUNDS * relay->resolver.n_servers) {
-                l->until_ms = 0;
-                return;
-        }
-        conclude(relay, l, &a);
+void resolver_answered(struct relay *relay, struct lookup *l, struct dns_answer *a) {
+        conclude(relay, l, a);
         l->dead = true;
 }
 
-/* A fresh socket for each try: its port is one more number that a forger must guess. */
-static int ask_server(struct relay *relay, struct lookup *l) {
-        const struct resolver *r = &relay->resolver;
-        uint8_t message[DNS_MESSAGE];
-        struct sockaddr_storage sa;
-        size_t len;
-
-        closep(&l->source.fd);
-        if (l->tries >= ROUNDS * r->n_servers)
-                return -ETIMEDOUT;
-        const struct address *server = &r->servers[l->tries++ % r->n_servers];
-        socklen_t sa_len = address_to_sockaddr(server, 53, &sa);
-
-        l->until_ms = relay_now_ms() + TRY_MS;
-        if (getrandom(&l->id, sizeof(l->id), 0) != sizeof(l->id))
-                return -EIO;
-        l->source.fd = socket(server->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (l->source.fd < 0)
-                return -errno;
-        len = dns_build_question(l->id, l->question.name, l->question.type, message);
-        if (connect(l->source.fd, (struct sockaddr *) &sa, sa_len) < 0 ||
-            send(l->source.fd, message, len, MSG_NOSIGNAL) < 0) {
-                l->until_ms = 0;
-                return 0;
-        }
-        return relay_watch(relay, &l->source, EPOLLIN);
+static void give_up(struct relay *relay, struct lookup *l, int errnum) {
+        relay_report_unknown(relay, l->question.name, errnum);
+        answer_code(relay, l, DNS_FAILED);
+        l->dead = true;
 }
 
 static void start_lookup(struct relay *relay, const struct lookup *from) {
         struct resolver *r = &relay->resolver;
         struct lookup *l;
+        int asked;
 
         if (!from->question.valid) {
                 answer_code(relay, from, DNS_NO_NAME);
@@ -283,14 +237,13 @@ static void start_lookup(struct relay *relay, const struct lookup *from) {
                 return;
         }
         *l = *from;
-        l->source = (struct source){.handle = on_answer, .fd = -1};
+        l->source.fd = -1;
         l->next = r->lookups;
         r->lookups = l;
         r->n_lookups++;
-        if (ask_server(relay, l) < 0) {
-                answer_code(relay, l, DNS_FAILED);
-                l->dead = true;
-        }
+        asked = upstream_ask(relay, l);
+        if (asked < 0)
+                give_up(relay, l, -asked);
 }
 
 /* ---- questions from the box ---- */
@@ -395,17 +348,17 @@ void resolver_tick(struct relay *relay, uint64_t now) {
 
         for (struct lookup **p = &r->lookups; *p;) {
                 struct lookup *l = *p;
+                int asked = l->dead || l->until_ms >= now ? 0 : upstream_ask(relay, l);
 
-                if (!l->dead && l->until_ms < now && ask_server(relay, l) < 0) {
-                        answer_code(relay, l, DNS_FAILED);
-                        l->dead = true;
-                }
+                if (asked < 0)
+                        give_up(relay, l, -asked);
                 if (!l->dead) {
                         p = &l->next;
                         continue;
                 }
                 *p = l->next;
                 closep(&l->source.fd);
+                free(l->reply);
                 free(l);
                 r->n_lookups--;
         }

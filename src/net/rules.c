@@ -137,6 +137,12 @@ static int parse_host(const char *text, const char *host, struct net_rule *rule,
         return 0;
 }
 
+static bool name_is_below(const char *name, const char *domain) {
+        size_t n = strlen(name), d = strlen(domain);
+
+        return n > d + 1 && name[n - d - 1] == '.' && streq(name + n - d, domain);
+}
+
 int net_rule_parse(const char *text, uint16_t port, struct net_rule *ret, struct hutch_error *err) {
         struct net_rule rule = {.port = port};
         const char *port_text;
@@ -154,7 +160,8 @@ int net_rule_parse(const char *text, uint16_t port, struct net_rule *ret, struct
         r = parse_host(text, host, &rule, err);
         if (r < 0)
                 return r;
-        if (rule.kind == RULE_RANGE && streq(range_special(&rule.range) ?: "", "loopback"))
+        if (rule.kind == RULE_RANGE ? streq(range_special(&rule.range) ?: "", "loopback")
+                                    : streq(rule.name, "localhost") || name_is_below(rule.name, "localhost"))
                 return invalid(err, text,
                                "this is the box's own loopback; use --allow-host-port PORT for a port of the host");
         *ret = rule;
@@ -203,12 +210,6 @@ int publish_parse(const char *text, uint16_t *ret_host_port, uint16_t *ret_port)
         *ret_host_port = host_port;
         *ret_port = port;
         return 0;
-}
-
-static bool name_is_below(const char *name, const char *domain) {
-        size_t n = strlen(name), d = strlen(domain);
-
-        return n > d + 1 && name[n - d - 1] == '.' && streq(name + n - d, domain);
 }
 
 static bool port_matches(const struct net_rule *rule, uint16_t port) {

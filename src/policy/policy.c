@@ -396,10 +396,14 @@ int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
                                  "allowed hosts contradict the network policy '%s': omit --net or use --net "
                                  "allowlist",
                                  policy_text(p, KEY_NETWORK));
-        if (policy_is_set(p, KEY_NET_LOG) && policy_network(p) != HUTCH_NET_ALLOWLIST)
-                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                 "--net-log needs --net allowlist: under '%s' there are no decisions to log",
-                                 key_name(KEY_NETWORK, policy_network(p)));
+        if (policy_is_set(p, KEY_NET_LOG) && policy_network(p) != HUTCH_NET_ALLOWLIST &&
+            policy_network(p) != HUTCH_NET_LOOPBACK && !policy_is_set(p, KEY_PUBLISH) &&
+            !policy_is_set(p, KEY_ALLOW_HOST_PORT))
+                return error_set(
+                        err, HUTCH_E_POLICY_INVALID, EINVAL,
+                        "--net-log needs --net allowlist, --net loopback, --publish or --allow-host-port: under "
+                        "'%s' there are no decisions to log",
+                        key_name(KEY_NETWORK, policy_network(p)));
         if (policy_network(p) == HUTCH_NET_OPEN &&
             (policy_is_set(p, KEY_PUBLISH) || policy_is_set(p, KEY_ALLOW_HOST_PORT)))
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,

@@ -358,6 +358,8 @@ void command_finish(struct command *c) {
         if (s->late.len > s->late_reported)
                 events_note(&s->events, NOTICE_LATE_OUTPUT, NULL, NULL,
                             "background jobs of earlier runs printed something: 'hutch session state' shows it");
+        if (s->box)
+                run_take_denials(s->box);
         hint_at_network(c);
         for (size_t i = 0; c->in.event && i < s->events.n; i++)
                 c->in.event(c->in.user, s->events.items[i]);

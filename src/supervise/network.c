@@ -21,6 +21,8 @@
 #include "network.h"
 
 #define LAST_WORDS_MS 500
+#define FLUSH_MS 200
+#define LOG_MOST (64 << 20) /* bytes; what a box makes the log grow by */
 
 static void report(struct run *run, const struct hutch_event *event) {
         if (run->in.event)
@@ -54,8 +56,29 @@ static void report_unreached(struct run *run, const struct relay_event *e) {
         const struct hutch_event event = event_notice(NOTICE_HOST_UNREACHED, target, NULL, text);
 
         snprintf(target, sizeof(target), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, e->port);
-        snprintf(text, sizeof(text), "a connection to %s was accepted and then reset, because the host did not: %s",
-                 target, errno_text(e->error.errnum));
+        if (e->udp)
+                snprintf(text, sizeof(text), "what was sent to %s (UDP) did not arrive: %s", target,
+                         errno_text(e->error.errnum));
+        else
+                snprintf(text, sizeof(text),
+                         "a connection to %s was accepted and then reset, because the host did not: %s", target,
+                         errno_text(e->error.errnum));
+        report(run, &event);
+}
+
+static void report_unknown(struct run *run, const struct relay_event *e) {
+        char text[sizeof(e->name) + 128];
+        const struct hutch_event event = event_notice(NOTICE_RESOLVER_SILENT, e->name, NULL, text);
+
+        snprintf(text, sizeof(text), "no name server of the host answered the question for %s: %s", e->name,
+                 errno_text(e->error.errnum));
+        report(run, &event);
+}
+
+static void report_cut(struct run *run) {
+        const struct hutch_event event =
+                event_notice(NOTICE_DENIALS_CUT, NULL, NULL, "more was refused than the list of denials holds");
+
         report(run, &event);
 }
 
@@ -86,33 +109,63 @@ static json_t *text_or_null(const char *text) {
         return text[0] ? json_string(text) : json_null();
 }
 
-/* One line of --net-log. The kernel appends it whole. */
-static void write_log(int fd, const struct relay_event *e) {
-        static const char *const kinds[] = {[RELAY_REFUSED] = "refused",
-                                            [RELAY_OPENED] = "opened",
-                                            [RELAY_CLOSED] = "closed",
-                                            [RELAY_UNREACHED] = "failed"};
-        _cleanup_(freep) char *line = NULL;
+static double now_s(void) {
         struct timespec now;
+
+        clock_gettime(CLOCK_REALTIME, &now);
+        return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+/* Takes the object. The kernel appends a line whole; one that a file does not take, or a pipe, is counted. */
+static void write_line(struct relay_link *l, json_t *object, size_t most) {
+        _cleanup_(freep) char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+        int n = -1;
+
+        json_decref(object);
+        if (line && l->logged < most)
+                n = dprintf(l->log, "%s\n", line);
+        if (n < 0)
+                l->log_lost++;
+        else
+                l->logged += (size_t) n;
+}
+
+static const char *protocol_of(const struct relay_event *e) {
+        return e->port == 0 ? "dns" : e->udp ? "udp" : "tcp";
+}
+
+static void write_log(struct relay_link *l, const struct relay_event *e) {
+        static const char *const kinds[] = {
+                [RELAY_REFUSED] = "refused",     [RELAY_RESOLVED] = "resolved", [RELAY_OPENED] = "opened",
+                [RELAY_CLOSED] = "closed",       [RELAY_UNREACHED] = "failed",  [RELAY_UNKNOWN] = "failed",
+                [RELAY_PUBLISHED] = "published", [RELAY_LISTENED] = "published"};
         json_t *object;
 
-        if (fd < 0 || e->kind >= ARRAY_SIZE(kinds) || !kinds[e->kind])
+        if (l->log >= 0 && e->kind == RELAY_LOST)
+                l->log_lost += e->sent;
+        if (l->log < 0 || e->kind >= ARRAY_SIZE(kinds) || !kinds[e->kind])
                 return;
-        clock_gettime(CLOCK_REALTIME, &now);
-        object = json_pack("{s:f, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "time",
-                           (double) now.tv_sec + (double) now.tv_nsec / 1e9, "decision", kinds[e->kind], "protocol",
-                           e->udp ? "udp" : "tcp", "name", text_or_null(e->name), "address", text_or_null(e->address),
-                           "port", e->port, "rule", text_or_null(e->rule), "fix", text_or_null(e->fix));
+        object = json_pack("{s:f, s:s, s:s, s:o, s:o, s:i, s:o, s:o}", "time", now_s(), "decision",
+                           e->error.errnum ? "failed" : kinds[e->kind], "protocol", protocol_of(e), "name",
+                           text_or_null(e->name), "address", text_or_null(e->address), "port", e->port, "rule",
+                           text_or_null(e->rule), "fix", text_or_null(e->fix));
         if (object && e->kind == RELAY_CLOSED) {
                 json_object_set_new(object, "sent", json_integer((json_int_t) e->sent));
                 json_object_set_new(object, "received", json_integer((json_int_t) e->received));
         }
-        if (object && e->kind == RELAY_UNREACHED)
+        if (object && e->error.errnum)
                 json_object_set_new(object, "error", json_string(errno_text(e->error.errnum)));
-        line = object ? json_dumps(object, JSON_COMPACT) : NULL;
-        json_decref(object);
-        if (line)
-                dprintf(fd, "%s\n", line);
+        if (object && e->host_port)
+                json_object_set_new(object, "host_port", json_integer(e->host_port));
+        write_line(l, object, LOG_MOST);
+}
+
+static void end_log(struct relay_link *l) {
+        if (l->log >= 0 && l->log_lost > 0)
+                write_line(l,
+                           json_pack("{s:f, s:s, s:I}", "time", now_s(), "decision", "dropped", "count",
+                                     (json_int_t) l->log_lost),
+                           SIZE_MAX);
 }
 
 /* false: nothing more will come. */
@@ -125,7 +178,7 @@ static bool take_event(struct run *run, int flags) {
                 return true;
         if (n != sizeof(e))
                 return false;
-        write_log(l->log, &e);
+        write_log(l, &e);
         switch (e.kind) {
         case RELAY_READY:
                 l->ready = true;
@@ -140,14 +193,28 @@ static bool take_event(struct run *run, int flags) {
                 run_give_up(run);
                 break;
         case RELAY_REFUSED:
-                report_denial(run, &e);
+                if (!e.again)
+                        report_denial(run, &e);
                 break;
         case RELAY_UNREACHED:
-                report_unreached(run, &e);
+                if (!e.again)
+                        report_unreached(run, &e);
+                break;
+        case RELAY_UNKNOWN:
+                if (!e.again)
+                        report_unknown(run, &e);
+                break;
+        case RELAY_LOST:
+                if (e.received > 0)
+                        report_cut(run);
+                break;
+        case RELAY_FLUSHED:
+                l->flushing = false;
                 break;
         case RELAY_PUBLISHED:
                 report_published(run, &e);
                 break;
+        case RELAY_RESOLVED:
         case RELAY_OPENED:
         case RELAY_CLOSED:
                 break;
@@ -157,6 +224,27 @@ static bool take_event(struct run *run, int flags) {
                 break;
         }
         return true;
+}
+
+/* What was refused before this moment is reported when it returns, and what is refused again afterwards is reported
+ * again: the next result has denials of its own. */
+void run_take_denials(struct run *run) {
+        const struct relay_order order = {.kind = RELAY_FLUSH};
+        const uint64_t until = clock_now_us() + FLUSH_MS * 1000;
+        struct relay_link *l = run->relay;
+
+        if (!l || !l->ready || l->ended || !run->in.plan->network.outbound ||
+            send(l->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(order))
+                return;
+        l->flushing = true;
+        while (l->flushing) {
+                struct pollfd p = {.fd = l->control, .events = POLLIN};
+                uint64_t now = clock_now_us();
+
+                if (now >= until || poll(&p, 1, (int) ((until - now) / 1000) + 1) <= 0 ||
+                    !take_event(run, MSG_DONTWAIT))
+                        return; /* the loop sees what is wrong */
+        }
 }
 
 /* The relay ended by itself, or somebody ended it. */
@@ -292,6 +380,7 @@ void relay_stop(struct run *run) {
         if (closed && !l->ended && status != 0)
                 take_end(run);
         children_forget(l->pid);
+        end_log(l);
         close(l->control);
         closep(&l->log);
         run->relay = NULL;

@@ -10,7 +10,9 @@ struct relay_link {
         struct watch *watch;
         bool ready;
         bool ended; /* without having been asked to */
-        int log;    /* -1: none */
+        bool flushing;
+        int log; /* -1: none */
+        uint64_t logged, log_lost;
         struct listener *listeners;
         struct pending *pending;
         uint8_t published[8192]; /* a bit for each port */

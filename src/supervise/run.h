@@ -71,6 +71,7 @@ void run_resize(struct run *run, const struct winsize *size);
 void run_give_terminal(struct run *run);
 void run_hold_terminal(struct run *run);
 void run_take_terminal(struct run *run);
+void run_take_denials(struct run *run); /* the events of what the network refused until now are reported first */
 void run_forget_stops(struct run *run); /* reports of stops that wait to be read: the command is continued */
 
 const struct outcome *run_outcome(const struct run *run); /* NULL until it is over */

@@ -30,7 +30,11 @@ NAMES = {
     "mapped.example": ["::ffff:127.0.0.1"],
     "nat64.example": ["64:ff9b::7f00:1"],
 }
+for i in range(60):  # more than a datagram holds
+    NAMES.setdefault("many.example", []).append(f"192.0.2.{100 + i}")
+files = []  # to be removed at the end
 asked = []  # names that reached the test resolver
+no_edns = []  # names for which it does as servers did before EDNS0
 
 
 def _check(result, what):
@@ -49,15 +53,16 @@ def enter():
     _check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount")
     for path, text in (("/etc/resolv.conf", f"nameserver {RESOLVER}\n"),
                        ("/etc/hosts", f"127.0.0.1 localhost\n::1 localhost\n{OTHER4} hosts.example\n")):
-        with tempfile.NamedTemporaryFile("w", delete=False) as f:
+        with tempfile.NamedTemporaryFile("w", delete=False, dir=os.environ.get("HUTCH_TMP")) as f:
             f.write(text)
         os.chmod(f.name, 0o644)
         _check(libc.mount(f.name.encode(), os.path.realpath(path).encode(), None, MS_BIND, None), path)
-        os.unlink(f.name)
+        files.append(f.name)
     for command in (["link", "set", "lo", "up"],) + tuple(
             ["address", "add", a + ("/128" if ":" in a else "/32"), "dev", "lo"] + (["nodad"] if ":" in a else [])
             for a in (HOST4, OTHER4, RESOLVER, PRIVATE, "169.254.169.254", HOST6, OTHER6)):
         _ip(*command)
+    _ip("route", "add", "local", "192.0.2.0/24", "dev", "lo")
 
 
 # What ip(8) does needs capabilities that do not survive an exec as an ordinary user: they are made ambient.
@@ -73,7 +78,7 @@ def _ip(*args):
     subprocess.run(["ip", *args], check=True, preexec_fn=_ambient)
 
 
-def _answer(query):
+def _answer(query, tcp=False):
     at, labels = 12, []
     while query[at]:
         labels.append(query[at + 1:at + 1 + query[at]].decode())
@@ -81,6 +86,9 @@ def _answer(query):
     kind = struct.unpack(">H", query[at + 1:at + 3])[0]
     name = ".".join(labels).lower()
     asked.append(name)
+    if name in no_edns and query[10:12] != b"\0\0":
+        return query[:2] + struct.pack(">HHHHH", 0x8181, 1, 0, 0, 0) + query[12:at + 5]
+    room = struct.unpack(">H", query[at + 8:at + 10])[0] if query[10:12] == b"\0\1" else 512
     found = NAMES.get(name)
     body = b""
     n = 0
@@ -90,7 +98,10 @@ def _answer(query):
             raw = socket.inet_pton(family, a)
             body += struct.pack(">HHHIH", 0xc00c, kind, 1, 30, len(raw)) + raw
             n += 1
-    return query[:2] + struct.pack(">HHHHH", 0x8180 | (0 if found else 3), 1, n, 0, 0) + query[12:at + 5] + body
+    cut = 0
+    if not tcp and 12 + at + 5 - 12 + len(body) > room:
+        body, n, cut = b"", 0, 0x200
+    return query[:2] + struct.pack(">HHHHH", 0x8180 | cut | (0 if found else 3), 1, n, 0, 0) + query[12:at + 5] + body
 
 
 class _Threading(socketserver.ThreadingMixIn):
@@ -123,6 +134,12 @@ class _Resolve(socketserver.BaseRequestHandler):
         sock.sendto(_answer(data), self.client_address)
 
 
+class _ResolveTcp(socketserver.StreamRequestHandler):
+    def handle(self):
+        answer = _answer(self.rfile.read(struct.unpack(">H", self.rfile.read(2))[0]), True)
+        self.wfile.write(struct.pack(">H", len(answer)) + answer)
+
+
 class _Page(socketserver.StreamRequestHandler):
     """Enough of HTTP for curl and friends, and an echo for what does not begin like it."""
 
@@ -152,8 +169,23 @@ def serve(kind, address, port, handler):
     return server
 
 
+def be_silent(address, port):
+    """A host that does not answer: the backlog of the listener is full, so that further SYNs are dropped."""
+    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    s.bind((address, port))
+    s.listen(0)
+    held = [s]
+    for i in range(4):
+        c = socket.socket(s.family)
+        c.setblocking(False)
+        c.connect_ex((address, port))
+        held.append(c)
+    return held
+
+
 def serve_all():
     serve(_Udp, RESOLVER, 53, _Resolve)
+    serve(_Tcp, RESOLVER, 53, _ResolveTcp)
     serve(_Udp, RESOLVER, 5353, _Echo)
     for a in (HOST4, OTHER4, PRIVATE, "169.254.169.254"):
         serve(_Tcp, a, 80, _Page)

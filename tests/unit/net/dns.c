@@ -20,6 +20,10 @@ static void reads_a_question(void **state _unused_) {
         assert_int_equal(q.type, DNS_AAAA);
         assert_int_equal(q.id, 0x1234);
         assert_int_equal(q.room, 512);
+        assert_int_equal(dns_add_room(data, len), len + 11);
+        assert_int_equal(dns_parse_question(data, len + 11, &q), 0);
+        assert_int_equal(q.room, DNS_MESSAGE);
+        data[11] = 0;
         for (size_t cut = 0; cut < len; cut++)
                 assert_int_equal(dns_parse_question(data, cut, &q), -EBADMSG);
 }

@@ -22,11 +22,15 @@ static const struct parse_row {
         {"[2001:db8::7]:443", 0},
         {"[2001:db8::/32]:443", 0},
         {"2001:db8::/32", 0},
-        {"localhost", 0}, /* a name like any other; the box's own /etc/hosts has it */
         {"xn--bcher-kva.example", 0},
         {"_dmarc.example.org", 0},
         {"", -EINVAL},
         {":443", -EINVAL},
+        {"localhost", -EINVAL}, /* the box's own */
+        {"LocalHost.:80", -EINVAL},
+        {"app.localhost", -EINVAL},
+        {"*.app.localhost", -EINVAL},
+        {"notlocalhost", 0},
         {"example.org:", -EINVAL},
         {"example.org:0", -EINVAL},
         {"example.org:65536", -EINVAL},
