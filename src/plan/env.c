@@ -337,6 +337,8 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
         if (r >= 0)
                 r = add_defaults(plan, in);
         if (r >= 0)
+                r = plan_pass_online(plan, in, set);
+        if (r >= 0)
                 r = apply_rules(plan, in);
         if (r >= 0)
                 r = remove_blocked(plan);

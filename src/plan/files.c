@@ -531,6 +531,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         if (r >= 0)
                 r = plan_add_world(plan, in);
         if (r >= 0)
+                r = plan_add_online(plan, in);
+        if (r >= 0)
                 r = add_toolchains(plan, in);
         if (r >= 0)
                 r = add_git_root(plan, in);
