@@ -38,7 +38,7 @@ static char *probe(const struct invocation *in, const char *script, const char *
 }
 
 static bool is_path(const char *target) {
-        return strchr("/~.", target[0]) || (strchr(target, '/') && target[0] != '[');
+        return !strstr(target, "://") && (strchr("/~.", target[0]) || (strchr(target, '/') && target[0] != '['));
 }
 
 static int why(const struct invocation *in) {
@@ -56,6 +56,8 @@ static int why(const struct invocation *in) {
                 path = strndup(text, (size_t) (strstr(text, ": ") - text));
                 seen = path ? probe(in, path_probe, path) : NULL;
                 free(path);
+                if (seen && strstr(seen, "cannot be read")) /* as a user of the box, whoever started it */
+                        allowed = false;
                 printf("  %-8s%s\n", "tried", seen ? seen : "not tried: the box has no shell, or cannot be made");
         }
         free(seen);

@@ -2,7 +2,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "../base/path.h"
 #include "../base/text.h"
 #include "../net/rules.h"
 #include "../plan/why.h"
@@ -22,10 +26,47 @@ static void put(struct buf *b, const char *label, const char *text, const char *
 
 /* ---- paths ---- */
 
+/* What the plan cannot know: what is at that path of the host, and whether the caller may read it. */
+static void look_at_host(const char *path, struct place_answer *a) {
+        bool offered = startswith(a->fix, "--ro ") || startswith(a->fix, "--rw ");
+        char repository[PATH_MAX], real[PATH_MAX];
+        struct stat st;
+
+        if (path_is_beneath(path, "/proc")) {
+                if (offered)
+                        a->fix[0] = 0; /* no option attaches the host's */
+                return;
+        }
+        if (stat(path, &st) < 0) {
+                if (offered && errno != EACCES)
+                        snprintf(a->fix, sizeof(a->fix), "none: the host has no such path");
+                return;
+        }
+        if (S_ISSOCK(st.st_mode) && a->place < PLACE_WRITE) {
+                const char *name = path_basename(realpath(path, real) ? real : path);
+
+                a->rule = "a socket of the host: what listens there acts outside of the box";
+                snprintf(a->fix, sizeof(a->fix), streq(name, "docker.sock") ? "--docker" : "--allow-socket %.400s",
+                         path);
+                return;
+        }
+        if (a->place >= PLACE_READ && access(path, R_OK) < 0 && errno == EACCES) {
+                a->place = PLACE_HIDDEN;
+                a->rule = "attached, but the caller may not read it on the host either";
+                a->fix[0] = 0;
+        }
+        if (startswith(a->fix, "--rw ") && snprintf(repository, sizeof(repository), "%s/.git", path) > 0 &&
+            (access(repository, F_OK) == 0 || strstr(path, "/.git/") || streq(path_basename(path), ".git")))
+                snprintf(a->fix + strlen(a->fix), sizeof(a->fix) - strlen(a->fix),
+                         " (which lets the box write git hooks that the host runs; --cow asks first)");
+}
+
 static void why_path(const struct plan *plan, const char *path, bool *ret_allowed, struct buf *b) {
         struct place_answer a;
 
         plan_look_up(plan, path, &a);
+        if (plan->traits)
+                look_at_host(path, &a);
         text_put_clean(b, path, strlen(path));
         buf_printf(b, ": %s\n", place_name(a.place));
         put(b, "rule", a.rule, a.step ? a.step->origin : NULL);
@@ -75,9 +116,65 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
                         snprintf(text, sizeof(text), "the network policy is '%s'",
                                  key_name(KEY_NETWORK, policy_network(p)));
                 put(b, "rule", text, policy_origin(p, KEY_NETWORK));
-                snprintf(text, sizeof(text), "--allow-host %.400s", target);
+                if (plan->traits & TRAIT_OWN_NET)
+                        snprintf(text, sizeof(text), "--allow-host %.400s", target);
+                else
+                        snprintf(text, sizeof(text),
+                                 "--net open, or a backend with a network namespace for --allow-host");
                 put(b, "fix", text, NULL);
         }
+}
+
+/* The loopback of a box with a network of its own is not the host's. */
+static bool why_loopback(const struct hutch_policy *p, const struct plan *plan, const char *target, bool *ret_allowed,
+                         struct buf *b) {
+        static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+        const char *port = NULL;
+        char text[64];
+        uint16_t number;
+
+        for (size_t i = 0; i < ARRAY_SIZE(names) && !port; i++)
+                if (startswith(target, names[i]) && strchr(":", target[strlen(names[i])]))
+                        port = target + strlen(names[i]);
+        if (!port || !(plan->traits & TRAIT_OWN_NET) || (*port && port_parse(port + 1, &number) < 0))
+                return false;
+        *ret_allowed = plan->net_open;
+        for (char **one = plan->network.host_ports; one && *one; one++)
+                *ret_allowed = *ret_allowed || streq(*one, "*") || (*port && streq(*one, port + 1));
+        text_put_clean(b, target, strlen(target));
+        buf_puts(b, *ret_allowed ? ": allowed\n" : ": not allowed\n");
+        put(b, "rule", *ret_allowed ? "a port of the host's loopback" : "the box has a loopback of its own",
+            policy_origin(p, *ret_allowed ? KEY_ALLOW_HOST_PORT : KEY_NETWORK));
+        snprintf(text, sizeof(text), "--allow-host-port %s", *port ? port + 1 : "PORT");
+        if (!*ret_allowed)
+                put(b, "fix", text, NULL);
+        return true;
+}
+
+/* HOST:PORT of a URL; anything else stays as it is. */
+static int strip_url(const char *target, char **ret) {
+        static const struct {
+                const char *scheme;
+                unsigned port;
+        } schemes[] = {{"https", 443}, {"http", 80}, {"wss", 443}, {"ws", 80}, {"ssh", 22}, {"git", 9418}, {"ftp", 21}};
+        const char *start = strstr(target, "://"), *at, *end;
+        unsigned port = 0;
+        bool bare;
+
+        if (!start || strcspn(target, "/") < (size_t) (start - target))
+                return (*ret = strdup(target)) ? 0 : -ENOMEM;
+        for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
+                if (strlen(schemes[i].scheme) == (size_t) (start - target) && startswith(target, schemes[i].scheme))
+                        port = schemes[i].port;
+        start += 3;
+        end = start + strcspn(start, "/?#");
+        at = memrchr(start, '@', (size_t) (end - start));
+        start = at ? at + 1 : start;
+        at = memrchr(start, ':', (size_t) (end - start));
+        bare = !at || memchr(at, ']', (size_t) (end - at));
+        if (bare && port)
+                return asprintf(ret, "%.*s:%u", (int) (end - start), start, port) < 0 ? -ENOMEM : 0;
+        return (*ret = strndup(start, (size_t) (end - start))) ? 0 : -ENOMEM;
 }
 
 static bool is_path(const char *target) {
@@ -89,7 +186,7 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
         const struct hutch_request request = {.struct_size = sizeof(request), .argv = argv};
         _cleanup_(plan_freep) struct plan *plan = NULL;
         _cleanup_(buf_done) struct buf b = {0};
-        _cleanup_(freep) char *path = NULL;
+        _cleanup_(freep) char *path = NULL, *host = NULL;
         struct host_facts facts;
         struct net_rule wanted = {0};
         int r;
@@ -103,15 +200,21 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
         r = host_facts_read(&facts, err);
         if (r >= 0)
                 r = make_plan(policy, &request, &facts, NULL, &plan, err);
-        if (r >= 0)
-                r = is_path(target) ? policy_resolve(policy, target, &path, err)
-                                    : net_rule_parse(target, 0, &wanted, err);
+        if (r >= 0 && strip_url(target, &host) < 0)
+                r = error_oom(err);
         if (r < 0)
                 return r;
-        if (path)
+        if (is_path(host)) {
+                r = policy_resolve(policy, host, &path, err);
+                if (r < 0)
+                        return r;
                 why_path(plan, path, ret_allowed, &b);
-        else
-                why_host(policy, plan, target, &wanted, ret_allowed, &b);
+        } else if (!why_loopback(policy, plan, host, ret_allowed, &b)) {
+                r = net_rule_parse(host, 0, &wanted, err);
+                if (r < 0)
+                        return r;
+                why_host(policy, plan, host, &wanted, ret_allowed, &b);
+        }
         *ret = buf_take_string(&b);
         return *ret ? 0 : error_oom(err);
 }

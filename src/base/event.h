@@ -53,7 +53,7 @@
         X(PATH_LEFT_OUT, "path_left_out", WARNING)    /* subject: a path of a .jail file that does not exist */        \
         X(PROFILE_USED, "profile_used", NOTICE)       /* subject: a profile, chosen by the command's name */           \
         X(WORKSPACE_UNTRUSTED, "workspace_untrusted",                                                                  \
-          NOTICE) /* subject: the workspace's own policy file, of which only restrictions apply */                     \
+          WARNING) /* subject: the workspace's own policy file, of which only restrictions apply */                    \
         X(WORKSPACE_REFUSED, "workspace_refused",                                                                      \
           WARNING) /* subject: the workspace's own policy file, which is not read at all */                            \
         X(DOCKER, "docker",                                                                                            \

@@ -192,6 +192,9 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
                         "default");
         if (r >= 0 && plan->traits)
                 r = add_tool_defaults(plan, in);
+        /* The checkout above the workspace is a mount of its own, and git would stop there. */
+        if (r >= 0 && plan->traits & TRAIT_OWN_ROOT && in->survey->git_root.real)
+                r = set(plan, "GIT_DISCOVERY_ACROSS_FILESYSTEM", "1", "default");
         for (char **e = in->survey->tool_env; r >= 0 && e && *e; e++) {
                 _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
 
@@ -333,6 +336,8 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
         r = strv_copy(policy_list(in->policy, KEY_ENV_BLOCK), &plan->env_block);
         if (r >= 0)
                 r = add_defaults(plan, in);
+        if (r >= 0)
+                r = plan_pass_online(plan, in, set);
         if (r >= 0)
                 r = apply_rules(plan, in);
         if (r >= 0)

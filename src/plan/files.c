@@ -145,9 +145,15 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
 
         if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
                 return add_own(plan, in, "/workspace", "workspace", 0755, "workspace");
-        if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
-                return cow ? plan_add_cow(plan, ws, "/workspace", NULL, "workspace")
-                           : add_granted(plan, ws, "/workspace", writable, "workspace");
+        if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER) {
+                r = cow ? plan_add_cow(plan, ws, "/workspace", NULL, "workspace")
+                        : add_granted(plan, ws, "/workspace", writable, "workspace");
+                if (r < 0 || !in->survey->git_root.real)
+                        return r;
+                /* git finds the repository only from where the checkout has it above the workspace. */
+                return cow ? plan_add_cow(plan, ws, ws->real, "/workspace", "git")
+                           : add_granted(plan, ws, ws->real, writable, "git");
+        }
         if (asprintf(&below, "/workspace/%s", path_basename(ws->real)) < 0)
                 return -ENOMEM;
         r = cow ? plan_add_cow(plan, ws, ws->real, NULL, "workspace")
@@ -182,7 +188,7 @@ static int add_toolchains(struct plan *plan, const struct plan_input *in) {
 static int add_git_root(struct plan *plan, const struct plan_input *in) {
         const struct path_fact *root = &in->survey->git_root;
 
-        if (!root->real || policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
+        if (!root->real)
                 return 0;
         return add_granted(plan, root, root->real, false, "git");
 }
@@ -525,6 +531,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 r = plan_add_tools(plan, in);
         if (r >= 0)
                 r = plan_add_world(plan, in);
+        if (r >= 0)
+                r = plan_add_online(plan, in);
         if (r >= 0)
                 r = add_toolchains(plan, in);
         if (r >= 0)

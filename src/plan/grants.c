@@ -196,6 +196,8 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
         if (r >= 0 && survey->resolv_conf)
                 r = grant(plan, survey->resolv_conf, STEP_REPLACE, "default");
         if (r >= 0)
+                r = plan_add_online(plan, in);
+        if (r >= 0)
                 r = add_own(plan, SCRATCH "/tmp", 0700);
         if (r >= 0)
                 r = add_own(plan, SCRATCH "/home", 0700);

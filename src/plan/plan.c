@@ -217,7 +217,7 @@ static int set_cwd(struct plan *plan, const struct plan_input *in, struct hutch_
                 plan->cwd = strdup(own_root ? "/workspace" : in->traits ? SCRATCH "/workspace" : "/");
         else if (!own_root && in->traits && policy_workspace(in->policy) == HUTCH_WORKSPACE_COW)
                 r = asprintf(&plan->cwd, PLAN_COPY "0/%s", path_basename(ws->real));
-        else if (own_root && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
+        else if (own_root && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER && !in->survey->git_root.real)
                 plan->cwd = strdup("/workspace");
         else if (own_root && policy_number(in->policy, KEY_AT) == AT_WORKSPACE)
                 r = asprintf(&plan->cwd, "/workspace/%s", path_basename(ws->real));

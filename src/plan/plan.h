@@ -202,6 +202,10 @@ int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const c
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
+/* The person's proxies, certificates and registries, where the box has a network: files, and variables. */
+int plan_add_online(struct plan *plan, const struct plan_input *in);
+int plan_pass_online(struct plan *plan, const struct plan_input *in,
+                     int (*set)(struct plan *plan, const char *name, const char *value, const char *origin));
 int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* Which programs may be executed; after the steps and the environment, for the directories in which programs are. */

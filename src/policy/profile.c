@@ -37,13 +37,11 @@ const char *profile_for_command(const char *command) {
 }
 
 const char *profile_suggest(const char *name) {
-        const char *names[ARRAY_SIZE(builtin_profiles) + 1];
-        size_t n = 0;
+        const char *names[ARRAY_SIZE(builtin_profiles)];
 
-        for (; n < ARRAY_SIZE(builtin_profiles); n++)
-                names[n] = builtin_profiles[n].name;
-        names[n++] = "none";
-        return text_nearest(name, names, n);
+        for (size_t i = 0; i < ARRAY_SIZE(builtin_profiles); i++)
+                names[i] = builtin_profiles[i].name;
+        return text_nearest(name, names, ARRAY_SIZE(names));
 }
 
 void profile_free(struct profile *profile) {

@@ -283,6 +283,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         if (r >= 0)
                 r = survey_look_at_sockets(s, policy);
         if (r >= 0)
+                r = survey_look_at_online(s, policy);
+        if (r >= 0)
                 r = is_there("/bin/bash", X_OK, &s->has_bash);
         if (r >= 0)
                 r = is_there("/etc/passwd", F_OK, &s->has_passwd);
@@ -362,6 +364,13 @@ void survey_free(struct survey *s) {
                 forget(&s->toolchains[i].fact);
         }
         free(s->toolchains);
+        for (size_t i = 0; i < s->n_certificates; i++) {
+                free(s->certificates[i].path);
+                forget(&s->certificates[i].fact);
+        }
+        free(s->certificates);
+        for (size_t i = 0; i < N_SETTINGS; i++)
+                free(s->settings[i].text);
         strv_free(s->tool_env);
         strv_free(s->path);
         for (size_t i = 0; i < s->n_paths; i++)

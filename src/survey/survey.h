@@ -54,6 +54,19 @@ struct toolchain_fact {
         struct path_fact fact;
 };
 
+/* A file or directory of certificates that a variable of the caller names. */
+struct certificate_fact {
+        char *path; /* as the variable has it */
+        struct path_fact fact;
+};
+
+/* A package manager's configuration in the caller's home, without its secrets. */
+struct settings_fact {
+        const char *file, *manager; /* below the home */
+        char *text;                 /* NULL: none, or not to be passed */
+};
+
+#define N_SETTINGS 3
 #define N_SYSTEM_MOST 16
 
 struct survey {
@@ -78,6 +91,9 @@ struct survey {
         struct toolchain_fact *toolchains;
         size_t n_toolchains;
         char **tool_env; /* variables that name their directories */
+        struct certificate_fact *certificates; /* where the policy has a network */
+        size_t n_certificates;
+        struct settings_fact settings[N_SETTINGS];
         char **path;     /* the directories of the caller's PATH, as the box has them; NULL: not looked at */
         struct system_fact system[N_SYSTEM_MOST];
         size_t n_system;
@@ -106,6 +122,7 @@ int survey_match_patterns(struct survey *s, const struct hutch_policy *policy);
 bool survey_is_pattern(const char *path);
 int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy);
 int survey_look_at_git(struct survey *s, bool writable);
+int survey_look_at_online(struct survey *s, const struct hutch_policy *policy);
 /* Toolchains of the home: those in the caller's PATH, and what the command `name` (NULL: shell text) needs. */
 int survey_look_for_command(struct survey *s, const struct hutch_policy *policy, const char *name, const char *cwd);
 

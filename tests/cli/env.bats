@@ -88,3 +88,39 @@ load helper
         run hutch -c 'cat /proc/*/environ 2>/dev/null | tr "\0" "\n"'
         [[ $output != *s3cret-host* ]]
 }
+
+@test "proxies, certificates and registries reach a box that has a network, without their secrets" {
+        local before
+        mkdir -p "$HOME/.config/pip" "$HOME/.cargo" "$T/ca"
+        echo CA >"$T/ca/corp.pem"
+        printf 'registry=https://npm.example.org/\n//npm.example.org/:_authToken=s3cret\n_password=s3cret\n//x/:key=s3cret\nfund=false\n' >"$HOME/.npmrc"
+        printf '[global]\nindex-url = https://u:s3cret@pip.example.org/simple\ntimeout = 9\n' >"$HOME/.config/pip/pip.conf"
+        printf '[net]\noffline = true\n[registries.a]\ntoken = "s3cret"\n' >"$HOME/.cargo/config.toml"
+        export HTTPS_PROXY=http://proxy.example.org:3128 no_proxy=.example.net NODE_EXTRA_CA_CERTS=$T/ca/corp.pem GOPROXY=https://go.example.org,direct
+        export PIP_INDEX_URL=https://u:s3cret@pip.example.org/simple ALL_PROXY=http://127.0.0.1:3128
+        all='cat "$NODE_EXTRA_CA_CERTS" ~/.npmrc ~/.config/pip/pip.conf ~/.cargo/config.toml 2>/dev/null; env'
+        for options in '--net deny' '--net loopback'; do
+                run hutch $options -c "$all"
+                [[ $output != *example.org* && $output != *s3cret* ]] || differs "$options: $output"
+        done
+        run hutch --net open --env-only TERM env
+        [[ $output != *PROXY* ]] || differs "--env-only: $output"
+        run hutch --net open -c "$all"
+        for text in CA registry=https://npm.example.org/ fund=false 'timeout = 9' 'offline = true' HTTPS_PROXY=http://proxy.example.org:3128 \
+                no_proxy=.example.net GOPROXY=https://go.example.org,direct ALL_PROXY=http://127.0.0.1:3128; do
+                [[ $output == *"$text"* ]] || differs "open: no $text: $output"
+        done
+        [[ $output != *s3cret* ]] || differs "open: $output"
+        [[ $(hutch --net open --json true | jq -r '.notices[] | select(.subject == "PIP_INDEX_URL").text') == *"holds credentials"* ]] || differs notice
+        [[ $(hutch --net open --env PIP_INDEX_URL printenv PIP_INDEX_URL) == *s3cret* ]] || differs "by name"
+        run hutch --net open --env-block HTTPS_PROXY -c 'echo "[$HTTPS_PROXY]"'
+        [ "$output" = "[]" ] || differs "block: $output"
+        run hutch --allow-host go.example.org:443 -c "$all"
+        [[ $output == *GOPROXY* && $output == *CA* && $output != *HTTPS_PROXY* && $output != *npm.example.org* ]] || differs "list: $output"
+        run hutch --allow-host '*.example.org' --allow-host-port 3128 -c "$all"
+        [[ $output == *HTTPS_PROXY=http://proxy* && $output == *registry=* && $output == *ALL_PROXY=* && $output != *s3cret* ]] || differs "wide list: $output"
+        before=$(cat "$HOME/.npmrc")
+        hutch --net open -c 'echo x >~/.npmrc'
+        [ "$(cat "$HOME/.npmrc")" = "$before" ]
+        agree
+}

@@ -60,6 +60,23 @@ refused() { ! box -c "$1" 2>/dev/null || differs "[$1] was not refused"; }
         [ "$(cat ../f)" = a ]
 }
 
+@test "git works in a subdirectory that is copied, in a session and as another user, and apply brings the commit" {
+        cd sub
+        [ "$(box --workspace cow git status --short --branch . 2>/dev/null)" = '## main' ]
+        run -0 box --as user git log -1 --format=%s
+        [ "$output" = one ]
+        run ! box --as user -c 'echo x >../f'
+        run -0 hutch session start dev
+        run -0 hutch session run dev -c 'cat /workspace/s; echo t >s; git commit -qam two; git log -1 --format=%s'
+        [ "${lines[0]}" = s ] && [ "${lines[1]}" = two ]
+        hutch session stop dev
+        [ "$(git log -1 --format=%s)" = one ]
+        hutch apply
+        [ "$(git log -1 --format=%s)" = two ]
+        [ "$(cat s)" = t ]
+        [ -z "$(git status --short .)" ]
+}
+
 @test "git works in a linked worktree, and does not harm the others (U e)" {
         git worktree add -q ../wt
         git worktree add -q ../other

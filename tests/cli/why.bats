@@ -37,6 +37,37 @@ sub/x | 1 | hidden | config.yaml:1 | does not exist
         agree
 }
 
+@test "why: a fix works, or there is none" {
+        need python3
+        mkdir "$T/run" "$T/repo" && git init -q "$T/repo"
+        python3 -c 'import socket,sys
+for p in sys.argv[1:]: socket.socket(socket.AF_UNIX).bind(p)' "$T/run/docker.sock" "$T/run/other.sock"
+        says() {
+                local words fix=$3
+                eval "words=($1)"
+                eval "fix=\"$3\""
+                run hutch why "${words[@]}"
+                [ "$status" -eq "$2" ] && [[ $output == *"$fix"* ]] || differs "[$1] $status: $output"
+        }
+        each '"$T/run/docker.sock" | 1 | fix     --docker
+"$T/run/other.sock" | 1 | fix     --allow-socket $T/run/other.sock
+/nosuch/path | 1 | the host has no such path
+/etc/shadow | 1 | cannot be read
+--ro "$T/repo" "$T/repo" | 0 | git hooks
+127.0.0.1:5432 | 1 | --allow-host-port 5432
+localhost:5432 | 1 | --allow-host-port 5432
+--allow-host-port 5432 localhost:5432 | 0 | allowed
+--allow-host-port 5432 127.0.0.1:5433 | 1 | --allow-host-port 5433
+https://u:p@example.org/x/y | 1 | --allow-host example.org:443
+http://example.org:8080/x | 1 | --allow-host example.org:8080
+--isolation landlock example.org:443 | 1 | --net open' says
+        run hutch why /proc/1/environ
+        [[ $output != *"--ro"* ]] || differs "$output"
+        run hutch --profile nome true
+        [[ $output != *"'none'"* ]] || differs "$output"
+        agree
+}
+
 @test "a failed command at a terminal: what the box is the reason for is guessed, and nothing else" {
         at_terminal() { script -qec "$HUTCH_BUILD/hutch $1" /dev/null </dev/null | tr -d '\r\0'; }
         [[ $(at_terminal "cat $HOME/.ssh/id_rsa") == *"note: a guess: $HOME/.ssh/id_rsa is not in the box: the home in the box is empty (try: --ro"* ]] || differs home
