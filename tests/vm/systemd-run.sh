@@ -59,5 +59,13 @@ for ignored in TemporaryFileSystem ProtectSystem PrivateUsers PrivateNetwork; do
         PATH=$scratch/bin:$PATH "${hutch[@]}" touch ran 2>"$scratch/err"
         same "$ignored ignored: refused" "125 no" "$? $([ -e ran ] && echo yes || echo no)" "$(cat "$scratch/err")"
 done
+for limit in MemoryMax:memory:48M CPUQuota:cpu:50% TasksMax:pids:20; do
+        IFS=: read -r ignored name value <<<"$limit"
+        printf '#!/bin/bash\nargs=()\nwhile [ $# -gt 0 ]; do if [ "$1" = -p ] && [[ $2 = %s=* ]]; then shift; else args+=("$1"); fi; shift; done\nexec %q "${args[@]}"\n' \
+                "$ignored" "$real" >"$scratch/bin/systemd-run"
+        PATH=$scratch/bin:$PATH "${hutch[@]}" "--$name" "$value" touch ran 2>"$scratch/err"
+        same "$ignored ignored: refused" "125 no" "$? $([ -e ran ] && echo yes || echo no)" "$(cat "$scratch/err")"
+        same "$ignored ignored: degraded where that is accepted" degraded "$(PATH=$scratch/bin:$PATH "${hutch[@]}" --json --allow-degraded "--$name" "$value" true | jq -r ".enforced.$name")"
+done
 rm -rf "$HOME/.ssh"
 finish
