@@ -620,6 +620,8 @@ void init_run(struct init_input *in) {
                 r = network_join(&network, &err);
         if (r >= 0 && delegated)
                 r = init_verify(in, &err);
+        if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
+                r = init_write_seeds(in->plan, &err);
         if (r >= 0 && relay_config_is_needed(&in->plan->network)) {
                 r = network_wait_for_relay(in->control, &err);
                 if (r > 0) /* a signal came first */

@@ -433,7 +433,7 @@ static int add_sealed(struct plan *plan, const struct plan_input *in) {
 }
 
 /* The names that do not exist yet are watched from outside of the box. */
-static int add_guard(struct plan *plan, const struct plan_input *in) {
+int plan_add_guard(struct plan *plan, const struct plan_input *in) {
         const struct survey *s = in->survey;
         int r;
 
@@ -535,7 +535,7 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         if (r >= 0 && !plan->nested)
                 r = add_sealed(plan, in);
         if (r >= 0)
-                r = add_guard(plan, in);
+                r = plan_add_guard(plan, in);
         if (r >= 0)
                 r = mask_all_sockets(plan, in);
         if (r < 0)

@@ -8,6 +8,8 @@
  * new file open for writing is ended.
  * - A name appears that was not there. Its creator cannot be determined; it is moved into quarantine and reported.
  *
+ * A box without a mount namespace may change what exists, too: there copies are kept and restored (kept.c).
+ *
  * A git configuration is judged by its content: keys that run programs and were not there before take it to quarantine,
  * and the last good content is restored. Between an event and the repair the host could briefly run what
  * it finds, so this is detection and repair, and reported as degraded. */
@@ -29,6 +31,7 @@
 #include "../base/strv.h"
 #include "../protect/gitconfig.h"
 #include "../protect/names.h"
+#include "kept.h"
 #include "quarantine.h"
 #include "reattach.h"
 
@@ -73,6 +76,8 @@ struct guard {
         struct config *configs;
         size_t n_configs;
         unsigned moved;
+        struct kept *kept; /* where nothing can be attached read-only; or NULL */
+        bool touched;      /* one of those may have changed */
         bool holding, finished;
 };
 
@@ -174,7 +179,7 @@ static void judge_config(struct guard *g, const struct watched *w, const char *p
                 return;
         move_away(g, w, path, name, why);
         if (c->len > 0)
-                quarantine_put_back(w->fd, name, c->good, c->len);
+                quarantine_put_back(w->fd, name, c->good, c->len, 0644);
 }
 
 /* ---- what appears ---- */
@@ -224,6 +229,11 @@ static void see(struct guard *g, const struct watched *w, const char *name) {
 
         if (asprintf(&path, "%s/%s", w->path, name) < 0 || is_spared(g, path))
                 return;
+        if (g->kept && kept_concerns(g->kept, path)) {
+                g->touched = true;
+                if (kept_holds(g->kept, path))
+                        return;
+        }
         for (size_t i = 0; i < g->n_sealed; i++)
                 if (streq(g->sealed[i].host, path))
                         g->sealed[i].changed = true;
@@ -273,7 +283,10 @@ static int add(struct guard *g, const char *path, enum kind kind, size_t top, bo
         if (w->fd < 0)
                 return -errno;
         w->path = strdup(path);
-        w->wd = w->path ? inotify_add_watch(g->inotify, path, EVENTS | (kind == KIND_GIT ? IN_CLOSE_WRITE : 0)) : -1;
+        w->wd = w->path ? inotify_add_watch(g->inotify, path,
+                                            EVENTS | (g->kept ? IN_CLOSE_WRITE | IN_ATTRIB : 0u) |
+                                                    (kind == KIND_GIT ? IN_CLOSE_WRITE : 0u))
+                        : -1;
         if (w->wd < 0) {
                 int r = w->path ? -errno : -ENOMEM;
 
@@ -382,6 +395,7 @@ static void read_events(struct guard *g) {
 
                         at += sizeof(*e) + e->len;
                         if (e->mask & IN_Q_OVERFLOW) {
+                                g->touched = true;
                                 for (size_t i = 0; i < g->n_sealed; i++)
                                         g->sealed[i].changed = true;
                                 for (size_t i = 0; i < g->n_watched; i++)
@@ -401,6 +415,10 @@ static void on_event(void *data, uint32_t events _unused_) {
         struct guard *g = data;
 
         read_events(g);
+        if (g->kept && g->touched && !g->run->failed) {
+                g->touched = false;
+                kept_check(g->kept);
+        }
         ask_for_repair(g);
 }
 
@@ -440,15 +458,27 @@ static int add_git(struct guard *g, const char *directory) {
         return 0;
 }
 
+static void report_kept(void *data, const char *path, const char *text) {
+        note(data, NOTICE_PROTECTED_MADE, path, text);
+}
+
+static void give_up_kept(void *data, const char *path) {
+        give_up(data, path, "the box goes on changing it");
+}
+
 static int set_up(struct guard *g) {
         const struct plan *plan = g->run->in.plan;
-        int r = 0;
+        const struct kept_user user = {g, report_kept, give_up_kept};
+        int r = kept_new(plan, &user, &g->kept);
+
+        if (r < 0)
+                return r;
 
         g->sealed = calloc(plan->n_steps + 1, sizeof(*g->sealed));
         g->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         if (!g->sealed || g->inotify < 0)
                 return g->sealed ? -errno : -ENOMEM;
-        for (size_t i = 0; i < plan->n_steps; i++)
+        for (size_t i = 0; !g->kept && i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_SEAL && plan->steps[i].text)
                         g->sealed[g->n_sealed++] = (struct sealed){plan->steps[i].text, plan->steps[i].dest, false};
         for (char **top = plan->guard.tops; r >= 0 && top && *top; top++) {
@@ -457,6 +487,8 @@ static int set_up(struct guard *g) {
         }
         for (char **git = plan->guard.git; r >= 0 && git && *git; git++)
                 r = add_git(g, *git);
+        for (char *const *d = g->kept ? kept_directories(g->kept) : NULL; r >= 0 && d && *d; d++)
+                add(g, *d, KIND_NAMES, strlen(*d), false); /* one that is watched already stays what it is */
         return r < 0 ? r : loop_watch(g->run->loop, g->inotify, EPOLLIN, on_event, g, &g->on_event);
 }
 
@@ -516,6 +548,8 @@ void guard_finish(struct guard *g) {
         read_events(g);
         repair(g);
         read_events(g); /* what the repair itself put back */
+        if (g->kept)
+                kept_finish(g->kept);
 }
 
 void guard_free(struct guard *g) {
@@ -532,6 +566,7 @@ void guard_free(struct guard *g) {
         }
         free(g->configs);
         free(g->sealed);
+        kept_free(g->kept);
         closep(&g->inotify);
         closep(&g->mounts);
         free(g);
