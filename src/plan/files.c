@@ -84,12 +84,13 @@ static bool home_is_usable(const struct survey *survey, const char *home) {
 }
 
 /* A directory of the box's own. A session's is a layer over an empty directory of hutch's state, so that it is a part
- * of snapshots and outlives the box's processes. */
+ * of snapshots and outlives the box's processes, unless another program mounts it. */
 static int add_own(struct plan *plan, const struct plan_input *in, const char *dest, const char *name, mode_t mode,
                    const char *origin) {
         _cleanup_(freep) char *empty = NULL;
 
-        if (!in->session || policy_flag(in->policy, KEY_EPHEMERAL) || !in->survey->empty)
+        if (!in->session || in->traits & TRAIT_DELEGATED || policy_flag(in->policy, KEY_EPHEMERAL) ||
+            !in->survey->empty)
                 return add_tmpfs(plan, dest, mode, origin);
         if (asprintf(&empty, "%s/%s", in->survey->empty, name) < 0)
                 return -ENOMEM;

@@ -49,6 +49,12 @@ mkdir 'odd name'
 same 'a name that properties give a meaning is refused' 125 "$("${hutch[@]}" -d 'odd name' true 2>/dev/null; echo $?)"
 same 'a further path' text "$(mkdir "$scratch/more" && echo text >"$scratch/more/f" && "${hutch[@]}" --ro "$scratch/more" cat "$scratch/more/f")"
 
+"$HUTCH_BUILD/hutch" session start --isolation systemd-run --workspace rw s >/dev/null 2>"$scratch/err"
+"$HUTCH_BUILD/hutch" session run s -c 'x=5; sleep 1000 &'
+same 'a session keeps its shell' 5 "$("$HUTCH_BUILD/hutch" session run s -c 'echo $x')" "$(cat "$scratch/err")"
+"$HUTCH_BUILD/hutch" session stop s >/dev/null
+same 'and leaves no unit' 0 "$(units)"
+
 # A manager that ignores a property, as some do with what they cannot do.
 mkdir "$scratch/bin"
 real=$(command -v systemd-run)
