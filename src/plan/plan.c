@@ -149,7 +149,7 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
         plan->session = true;
-        plan->channel = strdup(!(in->traits & TRAIT_OWN_ROOT)  ? SCRATCH "/channel"
+        plan->channel = strdup(!(in->traits & TRAIT_OWN_ROOT) ? SCRATCH "/channel"
                                : in->traits & TRAIT_DELEGATED ? CHANNEL_DELEGATED
                                                               : CHANNEL);
         if (!plan->channel)
