@@ -53,6 +53,22 @@ static struct result *make_room(void) {
         return r;
 }
 
+/* As the plan has it, less what init found out later. */
+static void set_enforced(struct result *r, const struct plan *plan) {
+        memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));
+        for (size_t i = 0; i < r->events.n; i++) {
+                const struct hutch_event *e = r->events.items[i];
+
+                if (e->kind != HUTCH_EVENT_NOTICE || !e->subject ||
+                    !streq(e->code, notice_name(NOTICE_GUARANTEE_DEGRADED)))
+                        continue;
+                for (int g = 0; g < HUTCH_G_COUNT; g++)
+                        if (r->enforced[g] == HUTCH_ENFORCED &&
+                            streq(e->subject, hutch_guarantee_name((enum hutch_guarantee) g)))
+                                r->enforced[g] = HUTCH_DEGRADED;
+        }
+}
+
 /* Apart by kind, in the order in which they happened. */
 static int sort_events(struct result *r) {
         const struct hutch_event *const **const lists[] = {[HUTCH_EVENT_NOTICE] = &r->public.notices,
@@ -126,7 +142,7 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
                 r->public.n_reviewable = r->tracked.n_reviewable;
         }
         if (plan)
-                memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));
+                set_enforced(r, plan);
         r->public.enforced = r->enforced;
         r->public.n_enforced = ARRAY_SIZE(r->enforced);
         r->public.backend = r->backend;

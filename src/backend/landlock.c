@@ -36,7 +36,9 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
                         ? STRENGTH_PARTIAL
                         : STRENGTH_FULL;
         ret->lack[HUTCH_G_PROTECTED] =
-                "without a mount namespace nothing in a writable workspace is kept from changing";
+                "what the host would run later from a writable workspace (.git/hooks, editor settings) can be changed; "
+                "it is restored, and new names are moved to quarantine, as soon as that is noticed. "
+                "'--workspace cow' keeps the workspace as it is";
         ret->have[HUTCH_G_MEMORY] = facts->cgroups.memory ? STRENGTH_FULL : STRENGTH_NONE;
         ret->lack[HUTCH_G_MEMORY] = no_group;
         ret->have[HUTCH_G_CPU] =

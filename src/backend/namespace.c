@@ -39,7 +39,8 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->have[HUTCH_G_PROTECTED] =
                 policy_workspace(policy) == HUTCH_WORKSPACE_COW ? STRENGTH_FULL : STRENGTH_PARTIAL;
         ret->lack[HUTCH_G_PROTECTED] = "what the host would run later from a writable workspace (.git/hooks, editor "
-                                       "settings) is read-only where it exists, but new names can be made";
+                                       "settings) is read-only where it exists; new names are moved to quarantine once "
+                                       "they are noticed";
 
         /* Without a control group memory is watched, not limited by the kernel, no processor share is enforced, and the
          * time of children that were never waited for is not counted. */

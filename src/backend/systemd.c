@@ -47,6 +47,10 @@ static int add_number(struct launch_spec *spec, const char *name, uint64_t value
 static int add_step(struct launch_spec *spec, const struct step *s, struct hutch_error *err) {
         char optional[PATH_MAX + 1];
 
+        if (s->kind == STEP_SEAL && s->text) {
+                snprintf(optional, sizeof(optional), "-%s", s->text);
+                return add_property(spec, "BindReadOnlyPaths", optional, err);
+        }
         if (s->kind != STEP_BIND || !(s->flags & STEP_GRANTED))
                 return 0;
         snprintf(optional, sizeof(optional), "%s%s", s->flags & STEP_REPLACE ? "-" : "", s->source);

@@ -32,6 +32,8 @@
           INFO) /* subject: a system directory that is not copy-on-write, or NULL: all */                              \
         X(GIT_NOT_ATTACHED, "git_not_attached",                                                                        \
           NOTICE) /* subject: a git directory outside of the workspace that does not name it in return */              \
+        X(GIT_READ_ONLY, "git_read_only",                                                                              \
+          NOTICE) /* subject: a git directory outside of the workspace that the box can only read */                   \
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
           INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
@@ -151,6 +153,42 @@ static int adapt_plan(const struct plan *plan, const char *path, struct plan **r
         return r;
 }
 
+/* The box's own files, which it may change, in directories of its own. */
+int init_write_seeds(const struct plan *plan, struct hutch_error *err) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
+                const struct step *s = &plan->steps[i];
+                _cleanup_(closep) int fd = -1;
+
+                if (s->kind != STEP_FILE || !(s->flags & STEP_SEED))
+                        continue;
+                fd = open(s->dest, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, s->mode);
+                r = fd < 0 ? -errno : write_all(fd, s->text, strlen(s->text));
+                if (r < 0)
+                        error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot write %s: %s", s->dest, errno_text(-r));
+        }
+        return r;
+}
+
+/* A link in the box's own home, and the directories above it. */
+static int make_link(const struct step *s, struct hutch_error *err) {
+        _cleanup_(freep) char *path = strdup(s->dest);
+
+        if (!path)
+                return error_oom(err);
+        for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+                *at = 0;
+                if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", path,
+                                         errno_text(errno));
+                *at = '/';
+        }
+        if ((unlink(path) < 0 && errno != ENOENT) || symlink(s->text, path) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", path, errno_text(errno));
+        return 0;
+}
+
 /* The directory that a session's shell gets its commands and streams from; the warden gets it as a descriptor. */
 static int make_channel(const char *path, int *ret, struct hutch_error *err) {
         int fd = mkdir(path, 0700) < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -183,7 +221,13 @@ int confine_prepare(struct init_input *in, struct scratch *ret, int *ret_channel
                 if (own->steps[i].kind == STEP_TMPFS && mkdir(own->steps[i].dest, own->steps[i].mode) < 0)
                         return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", own->steps[i].dest,
                                          errno_text(errno));
-        return own->session ? make_channel(own->channel, ret_channel, err) : 0;
+        r = init_write_seeds(own, err);
+        for (size_t i = 0; r >= 0 && i < own->n_steps; i++)
+                if (own->steps[i].kind == STEP_SYMLINK)
+                        r = make_link(&own->steps[i], err);
+        if (r < 0 || !own->session)
+                return r;
+        return make_channel(own->channel, ret_channel, err);
 }
 
 /* ---- rules ---- */
@@ -273,6 +317,9 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
 
+                /* A copy is kept outside; the others are in the home. */
+                if (s->kind == STEP_SEAL || s->kind == STEP_SYMLINK || s->kind == STEP_FILE)
+                        continue;
                 r = check_source(s, err);
                 if (r < 0)
                         return r;

@@ -18,4 +18,7 @@ bool confine_is_needed(const struct plan *plan);
 int confine_prepare(struct init_input *in, struct scratch *ret, int *ret_channel, struct hutch_error *err);
 void confine_remove(struct scratch *scratch);
 
+/* The box's own files that it may change. */
+int init_write_seeds(const struct plan *plan, struct hutch_error *err);
+
 int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);

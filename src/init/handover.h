@@ -45,3 +45,5 @@ void handover_read_namespaces(uint64_t ret[N_NAMESPACES]);
 /* Checks from inside what another program was to build: namespaces, mounts, what is visible, the network. Before the
  * command starts; 0, or guarantee_unavailable with what does not hold. */
 int init_verify(const struct init_input *in, struct hutch_error *err);
+/* The same for the limits that the program was to keep; one that the plan can do without becomes a notice. */
+int init_verify_limits(const struct init_input *in, struct hutch_error *err);

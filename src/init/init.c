@@ -621,6 +621,14 @@ void init_run(struct init_input *in) {
                 r = network_join(&network, &err);
         if (r >= 0 && delegated)
                 r = init_verify(in, &err);
+        if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
+                r = init_write_seeds(in->plan, &err);
+        if (r >= 0 && delegated && in->plan->session && channel < 0) {
+                channel = open(in->plan->channel, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                if (channel < 0)
+                        r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot open %s: %s", in->plan->channel,
+                                      errno_text(errno));
+        }
         if (r >= 0 && is_guarded(in)) {
                 r = network_wait_for_go(in->control);
                 if (r > 0) /* a signal came first */

@@ -205,5 +205,5 @@ int init_verify(const struct init_input *in, struct hutch_error *err) {
                 r = check_root(in->plan, err);
         for (size_t i = 0; r >= 0 && i < in->plan->n_steps; i++)
                 r = check_step(in->plan, i, err);
-        return r;
+        return r < 0 ? r : init_verify_limits(in, err);
 }

@@ -23,6 +23,7 @@ enum {
         PLAN_OPEN_ROOT = 512,
         PLAN_SESSION = 1024,
         PLAN_COMMANDS = 2048,
+        PLAN_MAY_DEGRADE_SHIFT = 16, /* and above it a bit for each guarantee */
 };
 
 int plan_encode(const struct plan *p, struct buf *b) {
@@ -31,7 +32,8 @@ int plan_encode(const struct plan *p, struct buf *b) {
                                 (p->map_by_parent ? PLAN_MAP_BY_PARENT : 0u) | (p->truncate ? PLAN_TRUNCATE : 0u) |
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
                                 (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u) |
-                                (p->session ? PLAN_SESSION : 0u) | (p->commands ? PLAN_COMMANDS : 0u));
+                                (p->session ? PLAN_SESSION : 0u) | (p->commands ? PLAN_COMMANDS : 0u) |
+                                p->may_degrade << PLAN_MAY_DEGRADE_SHIFT);
         wire_put_u32(b, p->traits);
         wire_put_str(b, p->backend);
         wire_put_str(b, p->channel);
@@ -159,6 +161,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->ephemeral = flags & PLAN_EPHEMERAL;
         p->session = flags & PLAN_SESSION;
         p->commands = flags & PLAN_COMMANDS;
+        p->may_degrade = flags >> PLAN_MAY_DEGRADE_SHIFT;
         p->open_root = flags & PLAN_OPEN_ROOT;
         p->traits = wire_get_u32(&r);
         p->backend = wire_get_str(&r);

@@ -84,12 +84,13 @@ static bool home_is_usable(const struct survey *survey, const char *home) {
 }
 
 /* A directory of the box's own. A session's is a layer over an empty directory of hutch's state, so that it is a part
- * of snapshots and outlives the box's processes. */
+ * of snapshots and outlives the box's processes, unless another program mounts it. */
 static int add_own(struct plan *plan, const struct plan_input *in, const char *dest, const char *name, mode_t mode,
                    const char *origin) {
         _cleanup_(freep) char *empty = NULL;
 
-        if (!in->session || policy_flag(in->policy, KEY_EPHEMERAL) || !in->survey->empty)
+        if (!in->session || in->traits & TRAIT_DELEGATED || policy_flag(in->policy, KEY_EPHEMERAL) ||
+            !in->survey->empty)
                 return add_tmpfs(plan, dest, mode, origin);
         if (asprintf(&empty, "%s/%s", in->survey->empty, name) < 0)
                 return -ENOMEM;
@@ -440,7 +441,7 @@ static int add_sealed(struct plan *plan, const struct plan_input *in) {
 }
 
 /* The names that do not exist yet are watched from outside of the box. */
-static int add_guard(struct plan *plan, const struct plan_input *in) {
+int plan_add_guard(struct plan *plan, const struct plan_input *in) {
         const struct survey *s = in->survey;
         int r;
 
@@ -544,7 +545,7 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         if (r >= 0 && !plan->nested)
                 r = add_sealed(plan, in);
         if (r >= 0)
-                r = add_guard(plan, in);
+                r = plan_add_guard(plan, in);
         if (r >= 0)
                 r = mask_all_sockets(plan, in);
         if (r < 0)

@@ -54,6 +54,11 @@ static bool is_granted(const struct plan_input *in, const char *real, bool writa
             (!writable || policy_workspace(policy) == HUTCH_WORKSPACE_RW) &&
             path_is_beneath(real, survey->workspace.real))
                 return true;
+        if (survey->git_root.real && !writable && path_is_beneath(real, survey->git_root.real))
+                return true;
+        if (survey->git_dir.real && (!writable || policy_workspace(policy) == HUTCH_WORKSPACE_RW) &&
+            path_is_beneath(real, survey->git_dir.real))
+                return true;
         for (size_t i = 0; i < policy->n_paths; i++)
                 if ((policy->paths[i].access == HUTCH_WRITE || (!writable && policy->paths[i].access == HUTCH_READ)) &&
                     survey->paths[i].real && path_is_beneath(real, survey->paths[i].real))
@@ -181,6 +186,115 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         }
 }
 
+/* What the host would run later from a place that the box may write to. No rule can exclude it: the guard keeps copies
+ * (src/supervise/kept.c). A git configuration is judged by its content there, and other worktrees belong to a host that
+ * may be at work in them: of these only what leads to them is kept. */
+static int add_kept(struct plan *plan, const char *path) {
+        static const char *const pointers[] = {"", "/gitdir", "/commondir"};
+        _cleanup_(freep) char *above = NULL;
+        const char *name = path_basename(path);
+        bool worktree;
+        int r = path_dirname(path, &above);
+
+        if (r < 0 || streq(name, "config") || streq(name, "config.worktree"))
+                return r;
+        worktree = streq(path_basename(above), "worktrees");
+        for (size_t i = worktree ? 1 : 0; r >= 0 && i < (worktree ? ARRAY_SIZE(pointers) : 1); i++) {
+                _cleanup_(freep) char *place = NULL;
+
+                if (asprintf(&place, "%s%s", path, pointers[i]) < 0)
+                        return -ENOMEM;
+                r = plan_add_step(plan, (struct step){.kind = STEP_SEAL,
+                                                      .flags = STEP_GRANTED | STEP_REPLACE,
+                                                      .dest = place,
+                                                      .text = place,
+                                                      .origin = (char *) "protected"});
+        }
+        return r;
+}
+
+static int add_protected(struct plan *plan, const struct plan_input *in) {
+        int r = plan_add_guard(plan, in);
+
+        for (char **path = plan->guard.quarantine ? in->survey->sealed : NULL; r >= 0 && path && *path; path++) {
+                bool spared = false;
+
+                for (char **s = plan->guard.spared; s && *s; s++)
+                        spared = spared || path_is_beneath(*path, *s);
+                if (!spared)
+                        r = add_kept(plan, *path);
+        }
+        return r;
+}
+
+/* A repository outside of the workspace. Its administrative directory can be no private copy: the checkout names it by
+ * its path. */
+static int add_git(struct plan *plan, const struct plan_input *in) {
+        const struct survey *s = in->survey;
+        int r = 0;
+
+        if (s->git_root.real)
+                r = grant_fact(plan, &s->git_root, false, "git");
+        if (r >= 0 && s->git_refused)
+                r = events_note(&plan->events, NOTICE_GIT_NOT_ATTACHED, s->git_refused, "--rw",
+                                "the repository's directory %s is not attached: it does not name this checkout in "
+                                "return",
+                                s->git_refused);
+        if (r < 0 || !s->git_dir.real)
+                return r;
+        r = grant_fact(plan, &s->git_dir, policy_workspace(in->policy) == HUTCH_WORKSPACE_RW, "git");
+        if (r < 0 || policy_workspace(in->policy) != HUTCH_WORKSPACE_COW)
+                return r;
+        return events_note(&plan->events, NOTICE_GIT_READ_ONLY, s->git_dir.real, "--workspace rw",
+                           "the repository's directory %s is read-only: without a mount namespace it cannot be "
+                           "copy-on-write, so nothing can be committed in the box",
+                           s->git_dir.real);
+}
+
+/* Whether a link at a directory above shows the path already. */
+static bool is_linked(const struct plan *plan, const char *place) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_SYMLINK && path_is_beneath(place, plan->steps[i].dest))
+                        return true;
+        return false;
+}
+
+/* Programs look for what is in the home beneath HOME, which is the box's own: so what is granted of the caller's is
+ * linked there, what is above other grants before those. */
+static int link_in_home(struct plan *plan, const struct plan_input *in) {
+        const struct survey *s = in->survey;
+        const char *const homes[] = {s->home, s->home_fact.real};
+        size_t n = plan->n_steps, depth = 0, deepest = 0;
+        int r = 0;
+
+        for (; r >= 0 && depth <= deepest; depth++)
+                for (size_t i = 0; r >= 0 && i < n; i++) {
+                        _cleanup_(freep) char *place = NULL;
+                        const char *path = plan->steps[i].dest, *tail = NULL;
+                        size_t slashes = 0;
+
+                        if (plan->steps[i].kind != STEP_BIND || !(plan->steps[i].flags & STEP_GRANTED))
+                                continue;
+                        for (size_t h = 0; !tail && h < ARRAY_SIZE(homes); h++)
+                                if (homes[h] && !streq(path, homes[h]) && path_is_beneath(path, homes[h]))
+                                        tail = path_tail(path, homes[h]);
+                        for (const char *at = tail; at && *at; at++)
+                                slashes += *at == '/';
+                        if (slashes > deepest)
+                                deepest = slashes;
+                        if (!tail || slashes != depth)
+                                continue;
+                        if (asprintf(&place, SCRATCH "/home%s", tail) < 0)
+                                return -ENOMEM;
+                        if (!is_linked(plan, place))
+                                r = plan_add_step(plan, (struct step){.kind = STEP_SYMLINK,
+                                                                      .dest = place,
+                                                                      .text = (char *) path,
+                                                                      .origin = (char *) "home"});
+                }
+        return r;
+}
+
 int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         const struct survey *survey = in->survey;
         const struct hutch_policy *policy = in->policy;
@@ -206,6 +320,10 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                         r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");
         if (r >= 0)
                 r = add_workspace(plan, in);
+        if (r >= 0)
+                r = add_git(plan, in);
+        if (r >= 0)
+                r = add_protected(plan, in);
         for (size_t i = 0; r >= 0 && i < policy->n_paths; i++) {
                 const struct path_rule *rule = &policy->paths[i];
 
@@ -214,5 +332,9 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 else if (rule->access == HUTCH_DEVICE)
                         r = grant(plan, survey->paths[i].real, STEP_WRITABLE | STEP_DEVICES, rule->origin);
         }
+        if (r >= 0 && in->traits)
+                r = plan_add_git_identity(plan, in);
+        if (r >= 0)
+                r = link_in_home(plan, in);
         return r < 0 ? error_oom(err) : 0;
 }

@@ -77,6 +77,25 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
         return r;
 }
 
+/* The parts of a repository that are outside of the workspace, at their host paths: a linked worktree names them so.
+ * From a subdirectory git finds the repository at the workspace's host path, not at /workspace. */
+static int add_git(struct plan *plan, const struct plan_input *in) {
+        const struct survey *s = in->survey;
+        bool writable = policy_workspace(in->policy) == HUTCH_WORKSPACE_RW;
+        int r = 0;
+
+        if (policy_workspace(in->policy) == HUTCH_WORKSPACE_NONE)
+                return 0;
+        if (s->git_root.real && !covers_image(s->git_root.real))
+                r = add_bind(plan, &s->git_root, s->git_root.real, false, "git");
+        if (r < 0 || !s->git_dir.real || covers_image(s->git_dir.real))
+                return r;
+        r = add_bind(plan, &s->git_dir, s->git_dir.real, writable, "git");
+        for (char **path = s->sealed; r >= 0 && writable && path && *path; path++)
+                r = add_sealed(plan, *path, s->git_dir.real, s->git_dir.real);
+        return r;
+}
+
 /* Whether something attached shows the host's path. */
 static bool is_attached(const struct plan *plan, const char *path) {
         for (size_t i = 0; i < plan->n_steps; i++)
@@ -160,6 +179,10 @@ int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_
                 r = add_own(plan, "/run", 0755);
         if (r >= 0)
                 r = add_own(plan, plan->home, 0700);
+        if (r >= 0)
+                r = plan_add_git_identity(plan, in);
+        if (r >= 0)
+                r = add_git(plan, in);
         if (r >= 0)
                 r = add_workspace(plan, in);
         if (r < 0)

@@ -9,6 +9,7 @@
 
 #define SANDBOX_UID 1000
 #define CHANNEL "/dev/hutch"
+#define CHANNEL_DELEGATED SCRATCH "/session" /* a file system that the program mounts, beneath nothing writable */
 
 void plan_free(struct plan *plan) {
         if (!plan)
@@ -154,14 +155,13 @@ static int set_shell(struct plan *plan, const struct plan_input *in, struct hutc
         const char *shell = in->shell ? in->shell : in->survey->has_bash ? "/bin/bash" : "/bin/sh";
         int r;
 
-        if (in->traits & TRAIT_DELEGATED)
-                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "sessions are not supported on '%s'",
-                                 in->backend);
-        if (in->traits & TRAIT_OWN_ROOT && !in->facts->mount_api)
+        if (in->traits & TRAIT_OWN_ROOT && !(in->traits & TRAIT_DELEGATED) && !in->facts->mount_api)
                 return error_set(err, HUTCH_E_BACKEND_UNAVAILABLE, ENOSYS,
                                  "a session needs the kernel's new mount calls (Linux 5.12)");
         plan->session = true;
-        plan->channel = strdup(in->traits & TRAIT_OWN_ROOT ? CHANNEL : SCRATCH "/channel");
+        plan->channel = strdup(!(in->traits & TRAIT_OWN_ROOT) ? SCRATCH "/channel"
+                               : in->traits & TRAIT_DELEGATED ? CHANNEL_DELEGATED
+                                                              : CHANNEL);
         if (!plan->channel)
                 return error_oom(err);
         r = strv_push(&plan->argv, shell);
@@ -340,6 +340,9 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                 r = in->traits & TRAIT_IMAGE ? plan_add_image(plan, in, err)
                     : own_root               ? plan_add_files(plan, in, err)
                                              : plan_add_grants(plan, in, err);
+        if (r >= 0 && plan->session && own_root && in->traits & TRAIT_DELEGATED &&
+            plan_add_step(plan, (struct step){.kind = STEP_TMPFS, .mode = 0700, .dest = plan->channel}) < 0)
+                r = error_oom(err);
         if (r >= 0)
                 r = plan_add_env(plan, in, err);
         if (r >= 0)

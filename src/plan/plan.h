@@ -101,6 +101,7 @@ struct plan {
         uint64_t memory, cpu_percent, cpu_time_ms, pids, disk; /* 0: none */
         bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
+        unsigned may_degrade; /* bits by guarantee: limits that need not hold for the command to run */
         unsigned n_layers;
         uint64_t copy_limit;  /* of each private copy; 0: none */
         bool ephemeral;       /* layers in memory, lost when the box ends */
@@ -181,6 +182,8 @@ int plan_may_pass(const struct plan *plan, const char *name, struct events *even
 int plan_check_paths(const struct plan_input *in, struct hutch_error *err);
 /* Why the policy's path rule does not keep what it promises, or NULL. */
 const char *plan_rule_gap(const struct plan_input *in, size_t index);
+/* What is watched from outside of the box. */
+int plan_add_guard(struct plan *plan, const struct plan_input *in);
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* The same two for a box without a separate root. Paths beneath SCRATCH are placeholders for a directory that init
  * makes. */
@@ -201,6 +204,7 @@ int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const c
 /* Whether a directory has to be split into more layers than are supported. */
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
+int plan_add_git_identity(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
 /* The person's proxies, certificates and registries, where the box has a network: files, and variables. */
 int plan_add_online(struct plan *plan, const struct plan_input *in);

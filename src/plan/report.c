@@ -83,6 +83,13 @@ static int add_ipc_gap(struct plan *plan, const struct plan_input *in, struct hu
         return 0;
 }
 
+/* Whether the box may still run when init finds that a limit does not hold. */
+static bool may_degrade(enum want want, const struct hutch_policy *policy, bool soft) {
+        enum hutch_enforcement less;
+
+        return guarantee_decide(want, STRENGTH_PARTIAL, policy_flag(policy, KEY_STRICT), soft, &less) >= 0;
+}
+
 int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 
@@ -100,6 +107,8 @@ int plan_add_report(struct plan *plan, const struct plan_input *in, struct hutch
                                          want == WANT_ASKED      ? " (--allow-degraded runs without)"
                                          : want == WANT_STANDING ? " (without --strict it would run degraded)"
                                                                  : "");
+                if (g >= HUTCH_G_MEMORY && may_degrade(want, in->policy, soft))
+                        plan->may_degrade |= 1u << g;
                 if (plan->enforced[g] == HUTCH_DEGRADED &&
                     events_note(&plan->events, NOTICE_GUARANTEE_DEGRADED,
                                 hutch_guarantee_name((enum hutch_guarantee) g), NULL, "%s is degraded: %s",

@@ -127,7 +127,7 @@ static void put_value(struct buf *b, const char *key, const char *value) {
 }
 
 /* The policy's name, or else the person's, so that a commit in the box is theirs. It is the box's own file. */
-static int add_git_identity(struct plan *plan, const struct plan_input *in) {
+int plan_add_git_identity(struct plan *plan, const struct plan_input *in) {
         const char *name = policy_text(in->policy, KEY_GIT_NAME), *email = policy_text(in->policy, KEY_GIT_EMAIL);
         _cleanup_(buf_done) struct buf b = {0};
         _cleanup_(freep) char *path = NULL, *text = NULL;
@@ -179,6 +179,6 @@ int plan_add_world(struct plan *plan, const struct plan_input *in) {
         if (r >= 0 && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 r = add_home(plan);
         if (r >= 0)
-                r = add_git_identity(plan, in);
+                r = plan_add_git_identity(plan, in);
         return r < 0 ? r : add_machine(plan, survey);
 }

@@ -8,6 +8,8 @@
  * new file open for writing is ended.
  * - A name appears that was not there. Its creator cannot be determined; it is moved into quarantine and reported.
  *
+ * A box without a mount namespace may change what exists, too: there copies are kept and restored (kept.c).
+ *
  * A git configuration is judged by its content: keys that run programs and were not there before take it to quarantine,
  * and the last good content is restored. Between an event and the repair the host could briefly run what
  * it finds, so this is detection and repair, and reported as degraded. */
@@ -127,7 +129,7 @@ static void judge_config(struct guard *g, const struct watched *w, const char *p
                 return;
         move_away(g, w, path, name, why);
         if (c->len > 0)
-                quarantine_put_back(w->fd, name, c->good, c->len);
+                quarantine_put_back(w->fd, name, c->good, c->len, 0644);
 }
 
 /* ---- what appears ---- */
@@ -175,6 +177,11 @@ void guard_see(struct guard *g, const struct watched *w, const char *name) {
 
         if (asprintf(&path, "%s/%s", w->path, name) < 0 || is_spared(g, path))
                 return;
+        if (g->kept && kept_concerns(g->kept, path)) {
+                g->touched = true;
+                if (kept_holds(g->kept, path))
+                        return;
+        }
         for (size_t i = 0; i < g->n_sealed; i++)
                 if (streq(g->sealed[i].host, path))
                         g->sealed[i].changed = true;
@@ -279,7 +286,16 @@ bool guard_take_held(struct guard *g, int result _unused_) {
 
 /* ---- the life of a guard ---- */
 
+static void report_kept(void *data, const char *path, const char *text) {
+        note(data, NOTICE_PROTECTED_MADE, path, text);
+}
+
+static void give_up_kept(void *data, const char *path) {
+        guard_give_up(data, path, "the box goes on changing it");
+}
+
 int guard_start(struct run *run, struct guard **ret) {
+        struct kept_user user = {.report = report_kept, .give_up = give_up_kept};
         struct guard *g;
         int r;
 
@@ -290,7 +306,10 @@ int guard_start(struct run *run, struct guard **ret) {
                 return -ENOMEM;
         g->run = run;
         g->inotify = g->mounts = -1;
-        r = guard_watch_begin(g);
+        user.data = g;
+        r = kept_new(run->in.plan, &user, &g->kept);
+        if (r >= 0)
+                r = guard_watch_begin(g);
         if (r < 0) {
                 note(g, NOTICE_GUARD_MISSING, NULL,
                      "the workspace's protected names are not watched: inotify is not available");
@@ -335,6 +354,8 @@ void guard_finish(struct guard *g) {
         guard_watch_look(g);
         repair(g);
         guard_watch_look(g); /* what the repair itself put back */
+        if (g->kept)
+                kept_finish(g->kept);
 }
 
 void guard_free(struct guard *g) {
@@ -347,6 +368,7 @@ void guard_free(struct guard *g) {
         }
         free(g->configs);
         free(g->sealed);
+        kept_free(g->kept);
         closep(&g->mounts);
         free(g);
 }

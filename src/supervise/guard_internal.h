@@ -5,6 +5,7 @@
 
 #include "../protect/dirnames.h"
 #include "guard.h"
+#include "kept.h"
 
 #define MOST_WATCHES 256
 #define MOST_CONFIG ((size_t) 1 << 20)
@@ -56,6 +57,8 @@ struct guard {
         struct config *configs;
         size_t n_configs;
         unsigned moved;
+        struct kept *kept; /* where nothing can be attached read-only; or NULL */
+        bool touched;      /* one of those may have changed */
         bool holding, finished;
 };
 

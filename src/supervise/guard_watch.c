@@ -128,6 +128,7 @@ static void read_events(struct guard *g) {
 
                         at += sizeof(*e) + e->len;
                         if (e->mask & IN_Q_OVERFLOW) {
+                                g->touched = true;
                                 for (size_t i = 0; i < g->n_sealed; i++)
                                         g->sealed[i].changed = true;
                                 for (size_t i = 0; i < g->n_watched; i++)
@@ -143,10 +144,18 @@ static void read_events(struct guard *g) {
                 }
 }
 
+static void check_kept(struct guard *g) {
+        if (!g->kept || !g->touched || g->run->failed)
+                return;
+        g->touched = false;
+        kept_check(g->kept);
+}
+
 static void on_event(void *data, uint32_t events _unused_) {
         struct guard *g = data;
 
         read_events(g);
+        check_kept(g);
         guard_ask_for_repair(g);
 }
 
@@ -155,7 +164,9 @@ static int watch_by_inotify(const struct guard *g, struct watched *w) {
         char path[32];
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
-        w->wd = inotify_add_watch(g->inotify, path, EVENTS | (w->kind == KIND_GIT ? IN_CLOSE_WRITE : 0));
+        w->wd = inotify_add_watch(g->inotify, path,
+                                  EVENTS | (g->kept ? IN_CLOSE_WRITE | IN_ATTRIB : 0u) |
+                                          (w->kind == KIND_GIT ? IN_CLOSE_WRITE : 0u));
         return w->wd < 0 ? -errno : 0;
 }
 
@@ -186,6 +197,8 @@ static void on_timer(void *data) {
         int r = start_inotify(g);
 
         compare(g);
+        g->touched = true; /* comparing sees names, and a kept file may have changed in place */
+        check_kept(g);
         if (r < 0)
                 timer_set(g->run->loop, &g->timer, COMPARE_EVERY_MS);
         guard_ask_for_repair(g);
@@ -324,7 +337,7 @@ int guard_watch_begin(struct guard *g) {
         g->sealed = calloc(plan->n_steps + 1, sizeof(*g->sealed));
         if (!g->sealed)
                 return -ENOMEM;
-        for (size_t i = 0; i < plan->n_steps; i++)
+        for (size_t i = 0; !g->kept && i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_SEAL && plan->steps[i].text)
                         g->sealed[g->n_sealed++] =
                                 (struct sealed){.host = plan->steps[i].text, .place = plan->steps[i].dest};
@@ -334,6 +347,9 @@ int guard_watch_begin(struct guard *g) {
                 r = add_git(g, *git);
         if (r < 0)
                 return r;
+        for (char *const *d = g->kept ? kept_directories(g->kept) : NULL; d && *d; d++)
+                guard_watch_add(g, *d, KIND_NAMES, strlen(*d),
+                                false); /* one that is watched already stays what it is */
         if (!take_state(g))
                 return start_inotify(g);
         g->timer = (struct timer){.fire = on_timer, .data = g};

@@ -50,7 +50,7 @@ int quarantine_move(const char *store, int dir, const char *directory, const cha
         return asprintf(ret, "%s/%s", directory, kept) < 0 ? -ENOMEM : 0;
 }
 
-int quarantine_put_back(int dir, const char *name, const void *data, unsigned long len) {
+int quarantine_put_back(int dir, const char *name, const void *data, unsigned long len, unsigned mode) {
         _cleanup_(closep) int fd = -1;
         char temporary[NAME_MAX + 1];
         int r;
@@ -61,6 +61,8 @@ int quarantine_put_back(int dir, const char *name, const void *data, unsigned lo
         if (fd < 0)
                 return -errno;
         r = write_all(fd, data, len);
+        if (r >= 0 && fchmod(fd, mode & 0777) < 0)
+                r = -errno;
         if (r >= 0 && renameat(dir, temporary, dir, name) < 0)
                 r = -errno;
         if (r < 0)

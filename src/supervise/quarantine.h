@@ -7,5 +7,5 @@
  * to a name beside it that nothing runs. *ret is where it is now. 0 or -errno. */
 int quarantine_move(const char *store, int dir, const char *directory, const char *name, char **ret);
 
-/* Puts a file with this content at the name, in one step. */
-int quarantine_put_back(int dir, const char *name, const void *data, unsigned long len);
+/* Puts a file with this content and mode at the name, in one step. */
+int quarantine_put_back(int dir, const char *name, const void *data, unsigned long len, unsigned mode);

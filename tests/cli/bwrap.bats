@@ -114,6 +114,30 @@ lie() {
         [[ $output = *guarantee_unavailable* ]]
 }
 
+@test "bwrap: a session keeps its shell and its jobs, and cannot change the channel; a shell runs" {
+        ! am_root || return 0 # for an ordinary user only
+        run "${box[@]:0:1}" session start --isolation bwrap --workspace rw s
+        [ "$status" -eq 0 ] || differs "$output"
+        mkdir d
+        hutch session run s -c 'x=5; f() { echo F; }; cd d; sleep 1000 & true'
+        run hutch session run s -c 'echo $x $(basename $PWD); f; jobs; cat <(echo pipe); touch made'
+        [[ $output == $'5 d\nF\n'*Running*$'\npipe' ]] || differs "$output"
+        run hutch session run --timeout 500ms s -c "sleep $NAP"
+        [ "$status" -eq 124 ] || differs "$output"
+        run hutch session run s -c 'c=/.hutch/session; for f in run prelude; do echo x >"$c/$f"; rm "$c/$f"; mv "$c/$f" "$c/x"; chmod 700 "$c/$f"; done 2>/dev/null; touch $c/fresh; ls $c; echo $x'
+        [[ $output != *fresh$'\n'* && $output != *$'\nx\n'* && $output == *prelude$'\n'run$'\n5' ]] || differs "$output"
+        run hutch session run --json s -- true
+        [[ $output == *'"backend":"bwrap"'* ]] || differs "$output"
+        hutch session stop s
+        [ -e d/made ] || differs "the workspace was not written to"
+        ! pgrep -f "sleep $NAP" || differs "a process is left"
+        run hutch session start --isolation bwrap s
+        told 125 "--workspace rw"
+        run "${box[@]:0:1}" shell --isolation bwrap --workspace rw <<<'echo in; exit 3'
+        [ "$status" -eq 3 ] && [ "$output" = in ] || differs "$output"
+        agree
+}
+
 @test "doctor: tries a box of each backend that another program builds" {
         run hutch doctor --json
         [ "$(jq -r '.trials[] | .backend' <<<"$output" | xargs)" = 'bwrap systemd-run container' ]

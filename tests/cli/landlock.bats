@@ -315,9 +315,9 @@ stays() { # OPTIONS…: a session keeps its shell, ends its jobs, and cannot cha
 
 @test "auto: landlock where user namespaces are refused, with the reason in explain and the result" {
         run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" --json -- true
-        [[ $output == *'"backend":"landlock"'* && $output == *'"code":"backend_chosen","severity":"info"'*"user namespaces cannot be used"* ]]
+        [[ $output == *'"backend":"landlock"'* && $output == *'"code":"backend_chosen","severity":"info"'*"user namespaces are not available"* ]]
         run deny unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" explain -- true
-        [[ $output == *"backend   landlock"* && $output == *"the backend is 'landlock': user namespaces cannot be used"* ]]
+        [[ $output == *"backend   landlock"* && $output == *"the backend is 'landlock': user namespaces are not available"* ]]
         [ "${HUTCH_BACKEND:-}" != landlock ] || skip 'user namespaces are refused here: there is nothing that auto would take first'
         run hutch --json -- true
         [[ $output == *'"backend":"namespace"'* ]]

@@ -49,6 +49,12 @@ mkdir 'odd name'
 same 'a name that properties give a meaning is refused' 125 "$("${hutch[@]}" -d 'odd name' true 2>/dev/null; echo $?)"
 same 'a further path' text "$(mkdir "$scratch/more" && echo text >"$scratch/more/f" && "${hutch[@]}" --ro "$scratch/more" cat "$scratch/more/f")"
 
+"$HUTCH_BUILD/hutch" session start --isolation systemd-run --workspace rw s >/dev/null 2>"$scratch/err"
+"$HUTCH_BUILD/hutch" session run s -c 'x=5; sleep 1000 &'
+same 'a session keeps its shell' 5 "$("$HUTCH_BUILD/hutch" session run s -c 'echo $x')" "$(cat "$scratch/err")"
+"$HUTCH_BUILD/hutch" session stop s >/dev/null
+same 'and leaves no unit' 0 "$(units)"
+
 # A manager that ignores a property, as some do with what they cannot do.
 mkdir "$scratch/bin"
 real=$(command -v systemd-run)
@@ -58,6 +64,14 @@ for ignored in TemporaryFileSystem ProtectSystem PrivateUsers PrivateNetwork; do
         chmod +x "$scratch/bin/systemd-run"
         PATH=$scratch/bin:$PATH "${hutch[@]}" touch ran 2>"$scratch/err"
         same "$ignored ignored: refused" "125 no" "$? $([ -e ran ] && echo yes || echo no)" "$(cat "$scratch/err")"
+done
+for limit in MemoryMax:memory:48M CPUQuota:cpu:50% TasksMax:pids:20; do
+        IFS=: read -r ignored name value <<<"$limit"
+        printf '#!/bin/bash\nargs=()\nwhile [ $# -gt 0 ]; do if [ "$1" = -p ] && [[ $2 = %s=* ]]; then shift; else args+=("$1"); fi; shift; done\nexec %q "${args[@]}"\n' \
+                "$ignored" "$real" >"$scratch/bin/systemd-run"
+        PATH=$scratch/bin:$PATH "${hutch[@]}" "--$name" "$value" touch ran 2>"$scratch/err"
+        same "$ignored ignored: refused" "125 no" "$? $([ -e ran ] && echo yes || echo no)" "$(cat "$scratch/err")"
+        same "$ignored ignored: degraded where that is accepted" degraded "$(PATH=$scratch/bin:$PATH "${hutch[@]}" --json --allow-degraded "--$name" "$value" true | jq -r ".enforced.$name")"
 done
 rm -rf "$HOME/.ssh"
 finish

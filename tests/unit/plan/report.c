@@ -28,8 +28,8 @@ static const struct report_row {
          NULL,
          "cannot enforce protected on 'namespace': what the host would run later from a writable workspace "
          "(.git/hooks, "
-         "editor settings) is read-only where it exists, but new names can be made (without --strict it would run "
-         "degraded)"},
+         "editor settings) is read-only where it exists; new names are moved to quarantine once they are noticed "
+         "(without --strict it would run degraded)"},
         {{"a masked control socket", {"workspace=none", "ro=/data"}, .control = {"/data/bus"}}, "EEEEEnnnnn", NULL},
         {{"a masked control socket, nested", {"workspace=none", "ro=/data", "allow-nested"}, .control = {"/data/bus"}},
          "EEEEDnnnnn",
