@@ -96,6 +96,7 @@ void cli_put_json(FILE *to, const char *text);
 
 /* Events that a reader of stderr should see, by their severity; the others are in JSON and in `hutch explain`. */
 void cli_show_event(const hutch_event *event);
+void cli_show_at_once(void *user, const hutch_event *event); /* for hutch_box_options.on_event */
 void cli_show_events(const hutch_event *const *events);
 void cli_show_denials(const hutch_result *result); /* after a run that failed, at a terminal: a line for each host */
 

@@ -131,6 +131,10 @@ struct in_box {
 static int run_in_box(void *data, const hutch_request *request, hutch_result **ret, hutch_error *err) {
         struct in_box *b = data;
 
+        b->options.on_event = request->on_event          ? request->on_event
+                              : is_quiet(b->in->options) ? NULL
+                                                         : cli_show_at_once;
+        b->options.user = request->user;
         if (hutch_context_new(HUTCH_WARDEN_SELF, &b->options.context, err) < 0 ||
             hutch_box_open(b->in->policy, &b->options, &b->box, err) < 0)
                 return -1;

@@ -31,7 +31,8 @@ static int start(const struct invocation *in) {
                                      .session = true,
                                      .shell = o->shell,
                                      .name = name_of(in),
-                                     .id = o->box};
+                                     .id = o->box,
+                                     .on_event = o->quiet ? NULL : cli_show_at_once};
         hutch_error err = {0};
         hutch_box *box;
 

@@ -92,6 +92,11 @@ void cli_show_denials(const hutch_result *result) {
                 cli_complain("refused connections to %zu more: --json has them all", more);
 }
 
+void cli_show_at_once(void *user, const hutch_event *event) {
+        (void) user;
+        cli_show_event(event);
+}
+
 void cli_show_events(const hutch_event *const *events) {
         for (; events && *events; events++)
                 cli_show_event(*events);

@@ -321,6 +321,10 @@ typedef struct hutch_box_options {
         const char *shell; /* of the session, as a path in the box; NULL: bash if it exists, else sh */
         const char *name;  /* of the session: other processes find it by hutch_box_attach(), and it outlives this one */
         uint64_t idle_timeout_ms; /* a named session without a request for so long ends; 0: never */
+        /* What takes long before a command can start, when it happens: in hutch_box_open() of a session, else in the
+         * first hutch_box_run(). */
+        void (*on_event)(void *user, const hutch_event *event);
+        void *user;
 } hutch_box_options;
 
 HUTCH_EXPORT int hutch_box_open(const hutch_policy *policy, const hutch_box_options *options, hutch_box **ret,

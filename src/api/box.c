@@ -55,6 +55,8 @@ static int take_options(hutch_box *box, const hutch_box_options *options, const 
         api_read_struct(options, sizeof(known), &known, sizeof(known));
         box->context = known.context;
         box->keep_changes = known.keep_changes;
+        box->on_event = known.on_event;
+        box->user = known.user;
         *ret_id = known.id;
         box->kind = known.session || known.name ? BOX_SESSION : BOX_COMMANDS;
         box->idle_timeout_ms = known.idle_timeout_ms;

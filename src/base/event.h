@@ -28,6 +28,7 @@
           NOTICE) /* subject: a directory of a group that the box does not have */                                     \
         X(COW_IN_MEMORY, "cow_in_memory",                                                                              \
           WARNING) /* subject: a directory whose changes are lost with the box, or NULL: all */                        \
+        X(SYSTEM_PREPARED, "system_prepared", NOTICE) /* making the system copy-on-write takes more than a second */   \
         X(SYSTEM_READ_ONLY, "system_read_only",                                                                        \
           INFO) /* subject: a system directory that is not copy-on-write, or NULL: all */                              \
         X(GIT_NOT_ATTACHED, "git_not_attached",                                                                        \

@@ -41,6 +41,8 @@ struct hutch_box {
         struct layer_box *layers; /* of its copy-on-write directories, from the first run on */
         int skeleton;             /* keeps that of the system's directories, -1 without */
         bool keep_changes;
+        void (*on_event)(void *user, const struct hutch_event *event); /* what takes long; may be NULL */
+        void *user;
         const struct client_line *running; /* of the run under way, if there is one */
 
         enum box_kind kind;

@@ -6,6 +6,17 @@
 #include "../layer/skeleton.h"
 #include "box.h"
 
+static void tell_slow(void *user) {
+        const hutch_box *box = user;
+        const struct hutch_event event = event_notice(
+                NOTICE_SYSTEM_PREPARED, NULL, NULL,
+                "making the system's directories copy-on-write takes some seconds, once for each state of the host's "
+                "packages");
+
+        if (box->on_event)
+                box->on_event(box->user, &event);
+}
+
 /* The skeleton of the system's directories, which lives at least as long as the box. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err) {
         _cleanup_(strv_freep) char **tops = NULL;
@@ -31,7 +42,7 @@ int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_e
                 return error_oom(err);
         if (!path)
                 return 0;
-        r = skeleton_hold(path, tops, plan->map_by_parent, &hold, err);
+        r = skeleton_hold(path, tops, plan->map_by_parent, tell_slow, box, &hold, err);
         if (r < 0)
                 return r;
         closep(&box->skeleton);

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <time.h>
 
 #include "../base/io.h"
 #include "../base/path.h"
@@ -91,10 +92,30 @@ static const struct {
 
 static const struct { const char *name, *target; } own_links[] = {{"var/run", "/run"}, {"var/lock", "/run/lock"}};
 
+/* A call when it takes long. */
+struct watch {
+        struct timespec begun;
+        void (*slow)(void *user); /* NULL: not wanted, or done */
+        void *user;
+};
+
 struct maker {
         int root; /* of the skeleton that is being made */
         bool other;
+        struct watch *watch;
 };
+
+static void look_at_clock(struct watch *w) {
+        struct timespec now;
+
+        if (!w->slow)
+                return;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec - w->begun.tv_sec - (now.tv_nsec < w->begun.tv_nsec) < 1)
+                return;
+        w->slow(w->user);
+        w->slow = NULL;
+}
 
 static bool may_read(const struct maker *m, int dir, const char *name, const struct stat *st) {
         bool directory = S_ISDIR(st->st_mode);
@@ -193,6 +214,7 @@ static int follow_folders(const struct maker *m, int from, int to, unsigned dept
         DIR *dir;
         int r = 0;
 
+        look_at_clock(m->watch);
         if (depth >= DEPTH_MOST)
                 return 0;
         if (fstat(from, &host) < 0 || fstat(to, &own) < 0)
@@ -380,8 +402,8 @@ static bool take_older(int directory, const char *key, const char *temporary) {
         return taken;
 }
 
-static int fill(int directory, const char *temporary, char *const *tops, bool other, bool older) {
-        struct maker m = {.other = other};
+static int fill(int directory, const char *temporary, char *const *tops, bool other, bool older, struct watch *watch) {
+        struct maker m = {.other = other, .watch = watch};
         int r;
 
         m.root = openat(directory, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -392,24 +414,41 @@ static int fill(int directory, const char *temporary, char *const *tops, bool ot
         return r;
 }
 
-static int make_new(int directory, const char *key, char *const *tops, bool other) {
+/* Another process may be making the same one. */
+static int wait_for_makers(int lock, struct watch *watch) {
+        const struct timespec moment = {.tv_nsec = 20000000};
+
+        while (watch->slow && flock(lock, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return -errno;
+                nanosleep(&moment, NULL);
+                look_at_clock(watch);
+        }
+        return flock(lock, LOCK_EX) < 0 ? -errno : 0;
+}
+
+static int make_new(int directory, const char *key, char *const *tops, bool other, struct watch *watch) {
         _cleanup_(closep) int all = openat(directory, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         char temporary[NAME_MAX + 8];
-        int r = -ENOENT;
+        int r;
 
-        if (all < 0 || flock(all, LOCK_EX) < 0)
+        if (all < 0)
                 return -errno;
+        r = wait_for_makers(all, watch);
+        if (r < 0)
+                return r;
+        r = -ENOENT;
         if (faccessat(directory, key, F_OK, 0) == 0) /* another process was faster */
                 return 0;
         snprintf(temporary, sizeof(temporary), ".new-%s", key);
         (void) tree_remove(directory, temporary);
         if (take_older(directory, key, temporary))
-                r = fill(directory, temporary, tops, other, true);
+                r = fill(directory, temporary, tops, other, true, watch);
         sweep(directory, key, r < 0 ? "" : temporary);
         if (r < 0) {
                 if (mkdirat(directory, temporary, 0700) < 0)
                         return -errno;
-                r = fill(directory, temporary, tops, other, false);
+                r = fill(directory, temporary, tops, other, false, watch);
         }
         if (r >= 0 && renameat(directory, temporary, directory, key) < 0)
                 r = -errno;
@@ -453,12 +492,15 @@ static int make_folders(const char *path) {
         return 0;
 }
 
-int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, struct hutch_error *err) {
+int skeleton_hold(const char *path, char *const *tops, bool other, void (*slow)(void *user), void *user, int *ret,
+                  struct hutch_error *err) {
+        struct watch watch = {.slow = slow, .user = user};
         _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int directory = -1, hold = -1;
         const char *key = path_basename(path);
         int r;
 
+        clock_gettime(CLOCK_MONOTONIC, &watch.begun);
         r = path_dirname(path, &parent);
         if (r >= 0)
                 r = make_folders(path);
@@ -469,7 +511,7 @@ int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, str
         if (r >= 0)
                 r = hold = take_lock(directory, key);
         if (r >= 0 && faccessat(directory, key, F_OK, 0) < 0)
-                r = make_new(directory, key, tops, other);
+                r = make_new(directory, key, tops, other, &watch);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r,
                                  "cannot make the system's directories writable (--cow /) with a layer in %s: %s%s",

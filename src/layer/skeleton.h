@@ -16,5 +16,6 @@
 
 /* Makes the skeleton `path` of the host's directories `tops` if it does not exist, and removes those that are no longer
  * used. *ret is a descriptor that keeps it from being removed. `other`: the box will have another id than the caller's,
- * so it may only read what everybody may. */
-int skeleton_hold(const char *path, char *const *tops, bool other, int *ret, struct hutch_error *err);
+ * so it may only read what everybody may. `slow` is called once if that takes more than a second; it may be NULL. */
+int skeleton_hold(const char *path, char *const *tops, bool other, void (*slow)(void *user), void *user, int *ret,
+                  struct hutch_error *err);

@@ -68,7 +68,7 @@ static void compare_place(struct guard *g, const struct watched *w) {
 static struct identity identify(const char *path) {
         struct statx st;
 
-        if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) < 0)
+        if (!path || statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) < 0)
                 return (struct identity){0};
         return (struct identity){st.stx_dev_major, st.stx_dev_minor, st.stx_ino,
                                  st.stx_mask & STATX_BTIME ? st.stx_btime : (struct statx_timestamp){0}};

@@ -96,6 +96,50 @@ echo ../x >.git/commondir | .git/commondir" planted
         [ -n "$(git config core.fsmonitor)" ]
 }
 
+@test "what a box makes in its first and last milliseconds, in directories that it hides or replaces" {
+        made() { # made TEXT NAME: a box that ends before anything is watched
+                rm -rf "$2" "$STORE"
+                hutch -c "$1" </dev/null >/dev/null 2>&1
+                [ ! -e "$2" ] || differs "[$1] $2 is still there"
+                [ -n "$(stored)" ] || differs "[$1] nothing is in quarantine"
+        }
+        mkdir -p .cargo
+        each "rm -r .git/info; mkdir .git/info; echo '* filter=x' >.git/info/attributes | .git/info/attributes
+rmdir .cargo; mkdir .cargo; echo x >.cargo/config.toml | .cargo/config.toml
+mkdir -p .cargo; echo x >.cargo/config.toml; chmod 100 .cargo | .cargo/config.toml
+mkdir -p .config/mise; echo x >.config/mise/c; chmod 100 .config | .config/mise
+mv .git/info x; mkdir .git/info; echo a >.git/info/attributes | .git/info/attributes
+printf '[core]\nfsmonitor=x\n' >.git/config.worktree | .git/config.worktree" made
+        agree
+        rm -rf .cargo .config x
+        # A directory with more names than are compared is watched from the start.
+        (mkdir many && cd many && git init -q . && seq 5000 | xargs touch)
+        hutch -d many -c 'echo x >.envrc; mkdir .config; echo x >.config/mise.toml' 2>/dev/null
+        [ ! -e many/.envrc ] && [ ! -e many/.config/mise.toml ]
+}
+
+# An ordinary user has 128 instances of inotify by default; root would take them from the system.
+# bats test_tags=user
+@test "without inotify names are compared all the time" {
+        python3 - <<'E' &
+import ctypes, time
+libc = ctypes.CDLL(None)
+while libc.inotify_init1(0) >= 0:
+    pass
+open("full", "w").close()
+time.sleep(20)
+E
+        holder=$!
+        until [ -e full ]; do sleep 0.05; done
+        control=$(python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0))')
+        run --separate-stderr hutch --json -c 'for n in .envrc .mcp.json; do sleep 0.2; echo x >$n; for i in $(seq 200); do [ -e $n ] || break; sleep 0.05; done; [ ! -e $n ] || exit 3; done' </dev/null
+        kill $holder
+        [ "$control" = -1 ] # or this tries nothing
+        [ "$status" = 0 ]
+        [ "$(stored)" = ".envrc .mcp.json " ]
+        [ -z "$(field "$output" '[.notices[] | select(.code == "guard_missing")] | first // empty')" ]
+}
+
 @test "nothing is printed at a terminal about a standing guard, and nothing is left behind" {
         [ -z "$(hutch true 2>&1)" ]
         [ ! -e "$STORE" ]

@@ -135,6 +135,25 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
         agree
 }
 
+@test "a terminal reports a preparation that takes more than a second" {
+        export XDG_CACHE_HOME=$T/slow
+        local at_terminal="script -qec '$HUTCH_BUILD/hutch %s --cow / --workspace none true' /dev/null < <(exec sleep 5 2>/dev/null 3>&-)"
+        said() { # said COMMAND: what it prints in two seconds, while another process makes the skeleton
+                timeout 2 bash -c "$1" 2>&1 || true
+        }
+        mkdir -p "$T/slow/hutch/skeleton"
+        exec 9>"$T/slow/hutch/skeleton/lock"
+        flock 9
+        # shellcheck disable=SC2059
+        [[ $(said "$(printf "$at_terminal" "")") == *"note: making the system's directories copy-on-write takes some seconds"* ]] || differs "a terminal: nothing reported"
+        # shellcheck disable=SC2059
+        [[ $(said "$(printf "$at_terminal" --quiet)") != *copy-on-write* ]] || differs "--quiet: reported"
+        expect "no terminal" "$(said "exec $HUTCH_BUILD/hutch --cow / --workspace none true")" ""
+        expect json "$(said "exec $HUTCH_BUILD/hutch run --json-lines --cow / --workspace none true" | jq -r .code)" system_prepared
+        exec 9>&-
+        agree
+}
+
 @test "what cannot be had is refused or told" {
         refused "--cow /:/x | it would open the host's / to the box
 --cow / --isolation none | copy-on-write is not supported with --isolation none"
