@@ -35,6 +35,8 @@ static const struct {
         {PROBE_OVERLAY, "overlayfs", "overlayfs in a user namespace (Linux 5.11)", BETTER, "no copy-on-write"},
         {PROBE_CGROUPS, "cgroups", "control groups for memory, cpu and pids", BETTER,
          "--memory and --cpu need --allow-degraded"},
+        {PROBE_NETWORK, "network_rules", "network rules of a box (nf_tables with tproxy, socket, reject and log)",
+         BETTER, "--allow-host, --net loopback, --publish and --allow-host-port are refused"},
 };
 
 bool doctor_is_strong(const struct probes *p) {
@@ -129,6 +131,12 @@ static void put_remedy(struct buf *b, const struct probes *p, enum probe_id id) 
         case PROBE_IDMAP:
                 buf_puts(b, "run hutch as an ordinary user, or on Linux 5.12 or newer with a file system that has "
                             "id-mapped mounts");
+                break;
+        case PROBE_NETWORK:
+                buf_printf(b,
+                           "%s. As root:\n"
+                           "  modprobe -a nf_tables nft_tproxy nft_socket nft_reject_inet nft_log nfnetlink_log",
+                           p->network);
                 break;
         case PROBE_SECCOMP:
                 buf_puts(b, "needs a kernel with CONFIG_SECCOMP_FILTER");
@@ -264,6 +272,40 @@ static void try_backend(hutch_context *context, const struct backend *row, struc
         hutch_policy_free(policy);
 }
 
+/* The rules of a real box, which is allowed an address that leads nowhere. */
+static void try_network(hutch_context *context, struct probes *p) {
+        static const char *const argv[] = {"/bin/true", NULL};
+        const hutch_box_options options = {.struct_size = sizeof(options), .context = context};
+        const hutch_request request = {.struct_size = sizeof(request), .argv = argv, .timeout_ms = TRIAL_MS};
+        struct probe *one = &p->of[PROBE_NETWORK];
+        struct hutch_error why = {.errnum = EIO, .message = "a trial did not end in time"};
+        hutch_policy *policy = NULL;
+        hutch_box *box = NULL;
+        hutch_result *result = NULL;
+
+        if (!doctor_is_strong(p))
+                return;
+        one->tried = true;
+        if (hutch_policy_new(&policy) >= 0 && hutch_policy_set_isolation(policy, "namespace", &why) >= 0 &&
+            hutch_policy_set_option(policy, "as", "host", &why) >= 0 &&
+            hutch_policy_set_network(policy, HUTCH_NET_ALLOWLIST, &why) >= 0 &&
+            hutch_policy_allow_host(policy, "192.0.2.1", 0, &why) >= 0 &&
+            hutch_box_open(policy, &options, &box, &why) >= 0 && hutch_box_run(box, &request, &result, &why) >= 0) {
+                one->works = result->exit_code == 0;
+                if (result->error.code != HUTCH_OK)
+                        why = result->error;
+        }
+        if (!one->works) {
+                one->errnum = why.errnum;
+                snprintf(one->detail, sizeof(one->detail), "%s", errno_text(why.errnum));
+                /* what the message says to do about it is of a command, not of a host */
+                snprintf(p->network, sizeof(p->network), "%.*s", (int) strcspn(why.message, ":"), why.message);
+        }
+        hutch_result_free(result);
+        hutch_box_close(box);
+        hutch_policy_free(policy);
+}
+
 static size_t try_backends(hutch_context *context, struct trial trials[TRIALS_MOST]) {
         size_t n = 0;
 
@@ -305,6 +347,7 @@ int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret
         r = context_probe(context, &probes, err);
         if (r < 0)
                 return r;
+        try_network(context, &probes);
         n = try_backends(context, trials);
         if (json)
                 *ret = make_json(&probes, json_trials(trials, n));

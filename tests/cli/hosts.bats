@@ -52,6 +52,16 @@ without_mount_api() {
         fi
 }
 
+@test "doctor: whether a box gets network rules, by a trial" {
+        network='import json, sys; c = [c for c in json.load(sys.stdin)["checks"] if c["check"] == "network_rules"][0]; print(c["works"], c["needed"], "modprobe" in (c["remedy"] or ""))'
+        [ "$(hutch doctor --json | python3 -c "$network")" = "True False False" ]
+        [ "$(deny getsockname -- "$HUTCH_BUILD/hutch" doctor --json | python3 -c "$network")" = "False False True" ]
+        run hutch --allow-host 192.0.2.1 true # doctor and a box agree
+        [ "$status" -eq 0 ]
+        run deny getsockname -- "$HUTCH_BUILD/hutch" --allow-host 192.0.2.1 true
+        [ "$status" -eq 125 ] || differs "$output"
+}
+
 @test "a host that lets nobody make namespaces: refused with one line, never run without walls" {
         for how in clone=EPERM clone=ENOSYS clone=ENOSPC seccomp=EPERM seccomp=ENOSYS pivot_root=EPERM umount2=EPERM mount=EPERM capset=EPERM sethostname=EPERM \
                 pidfd_open=ENOSYS socketpair=EMFILE; do
