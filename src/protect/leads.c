@@ -121,7 +121,7 @@ static int add_names(struct protect *p, const char *top) {
         char name[256];
         bool tree;
 
-        for (size_t i = 0; names_fixed(i, &tree, name, sizeof(name)); i++) {
+        for (size_t i = 0; names_fixed(&i, &tree, name, sizeof(name));) {
                 _cleanup_(freep) char *path = NULL, *why = NULL;
                 struct stat st;
                 int r;

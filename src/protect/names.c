@@ -131,14 +131,15 @@ enum names_match names_find(const char *path, size_t root, bool is_directory, co
         return best;
 }
 
-const char *names_fixed(size_t i, bool *ret_tree, char *buffer, size_t room) {
-        for (size_t at = 0; at < ARRAY_SIZE(lines); at++) {
-                size_t len = strlen(lines[at]);
+const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room) {
+        while (*at < ARRAY_SIZE(lines)) {
+                const char *line = lines[(*at)++];
+                size_t len = strlen(line);
 
-                if (startswith(lines[at], ALLOW) || startswith(lines[at], NOTICE) || lines[at][0] == '*' || i-- > 0)
+                if (after(line, ALLOW) || after(line, NOTICE) || line[0] == '*')
                         continue;
-                *ret_tree = len > 3 && streq(lines[at] + len - 3, "/**");
-                snprintf(buffer, room, "%.*s", (int) (*ret_tree ? len - 3 : len), lines[at]);
+                *ret_tree = len > 3 && streq(line + len - 3, "/**");
+                snprintf(buffer, room, "%.*s", (int) (*ret_tree ? len - 3 : len), line);
                 return buffer;
         }
         return NULL;

@@ -19,8 +19,9 @@ enum names_match {
 enum names_match names_find(const char *path, size_t root, bool is_directory, const char **ret_pattern);
 
 /* The protected names without a wildcard at their start, in the order of data/protected: `.git/config`, `.vscode/` +
- * "**" as ".vscode". NULL after the last; *ret_tree is set for a whole directory. */
-const char *names_fixed(size_t i, bool *ret_tree, char *buffer, size_t room);
+ * "**" as ".vscode". *at is 0 for the first and is moved on; NULL after the last. *ret_tree is set for a whole
+ * directory. */
+const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room);
 
 /* The directory of a version control system that a single name is, as data/protected writes it (".git"), or NULL. */
 const char *names_vcs(const char *name, size_t len);

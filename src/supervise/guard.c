@@ -406,14 +406,18 @@ static void on_event(void *data, uint32_t events _unused_) {
 
 /* The directories of patterns that exist, such as `.config` of `.config/mise`. */
 static void add_names(struct guard *g, const char *top) {
-        char name[256];
+        char name[256], tried[256] = ""; /* many names in a row are in one directory */
         bool tree;
 
-        for (size_t i = 0; names_fixed(i, &tree, name, sizeof(name)); i++)
+        for (size_t i = 0; names_fixed(&i, &tree, name, sizeof(name));)
                 for (char *at = name; (at = strchr(at, '/')); at++) {
+                        size_t len = (size_t) (at - name);
                         _cleanup_(freep) char *path = NULL;
 
-                        if (asprintf(&path, "%s/%.*s", top, (int) (at - name), name) >= 0)
+                        if (strlen(tried) == len && strncmp(tried, name, len) == 0)
+                                continue;
+                        snprintf(tried, sizeof(tried), "%.*s", (int) len, name);
+                        if (asprintf(&path, "%s/%s", top, tried) >= 0)
                                 add(g, path, KIND_NAMES, strlen(top), false); /* most do not exist */
                 }
 }

@@ -187,15 +187,24 @@ static int seal_git(struct survey *s, const struct git_layout *l) {
         return r < 0 ? r : seal_worktrees(s, l);
 }
 
+/* A third of the names lie in one directory that few workspaces have. */
+static bool has_config(const struct survey *s) {
+        _cleanup_(freep) char *path = join(s->workspace.real, ".config");
+        struct stat st;
+
+        return !path || lstat(path, &st) == 0;
+}
+
 /* The fixed names at the top of the workspace. */
 static int seal_names(struct survey *s) {
+        bool config = has_config(s), tree;
         char name[256];
-        bool tree;
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && names_fixed(i, &tree, name, sizeof(name)); i++) {
+        for (size_t i = 0; r >= 0 && names_fixed(&i, &tree, name, sizeof(name));) {
+                bool passed_over = strchr(name, '*') || (!config && startswith(name, ".config/"));
+                _cleanup_(freep) char *path = passed_over ? NULL : join(s->workspace.real, name);
                 struct stat st;
-                _cleanup_(freep) char *path = strchr(name, '*') ? NULL : join(s->workspace.real, name);
 
                 if (!path || lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && !tree))
                         continue;
