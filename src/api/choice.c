@@ -1,7 +1,8 @@
 /* See choice.h.
  *
  * A path is compared by its text. Only a path that is in no layer by its text is resolved on the host, because it may
- * lead to the directory through a link; a path in a layer is never resolved, because the box controls it. */
+ * lead to the directory through a link; a path in a layer is never resolved, because the box controls it. A path that
+ * `hutch diff` printed is accepted from any directory. */
 #include "choice.h"
 
 #include <errno.h>
@@ -70,6 +71,32 @@ static bool lies_in_any(const struct changes *all, const char *absolute) {
         return false;
 }
 
+static bool is_chosen_anywhere(const struct changes *all, const char *absolute) {
+        for (size_t i = 0; i < all->n_layers; i++)
+                if (chooses(&all->layers[i], absolute))
+                        return true;
+        return false;
+}
+
+/* A path means what it means from the current directory. If nothing changed there, it is taken as `hutch diff` prints
+ * paths: from the one directory that has changes. */
+static int find_absolute(const struct changes *all, const char *cwd, const char *path, char **ret) {
+        _cleanup_(freep) char *absolute = NULL, *printed = NULL;
+
+        if (path_make_absolute(path, cwd, &absolute) < 0 || (!lies_in_any(all, absolute) && resolve(&absolute) < 0))
+                return -ENOMEM;
+        if (all->top && path[0] != '/' && !is_chosen_anywhere(all, absolute)) {
+                if (path_make_absolute(path, all->top, &printed) < 0)
+                        return -ENOMEM;
+                if (!path_is_beneath(all->top, printed) && is_chosen_anywhere(all, printed)) {
+                        *ret = take_ptr(printed);
+                        return 0;
+                }
+        }
+        *ret = take_ptr(absolute);
+        return 0;
+}
+
 int choice_make(const struct changes *all, size_t number, const char *const *paths, struct choice *ret,
                 struct hutch_error *err) {
         const struct layer_pair *layer = &all->layers[number];
@@ -86,9 +113,7 @@ int choice_make(const struct changes *all, size_t number, const char *const *pat
         for (; paths && *paths; paths++) {
                 _cleanup_(freep) char *absolute = NULL;
 
-                if (path_make_absolute(*paths, cwd, &absolute) < 0)
-                        return error_oom(err);
-                if (!lies_in_any(all, absolute) && resolve(&absolute) < 0)
+                if (find_absolute(all, cwd, *paths, &absolute) < 0)
                         return error_oom(err);
                 if (!lies_in_any(all, absolute) || is_for_another(all, layer, absolute) ||
                     (!path_is_beneath(absolute, layer->pair.host_path) &&

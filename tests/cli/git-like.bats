@@ -137,3 +137,18 @@ load cow
         [ -e one ] || differs "lost"
         agree
 }
+
+@test "Uh: paths that diff prints are accepted, also where the one directory with changes is not the current one" {
+        mkdir ../tool
+        run hutch --workspace ro --cow ../tool -c 'cd ../tool; echo x >n; mkdir d; echo y >d/e'
+        run hutch diff --name-only
+        [ "$output" = "d"$'\n'"d/e"$'\n'"n" ] || differs "diff: $output"
+        reviews 125 "not in a directory" apply .
+        run hutch diff d/e
+        [[ $output == *"+++ b/d/e"* && $output != *"b/n"* ]] || differs "diff PATH: $output"
+        reviews 0 "1 applied" apply n
+        [ -e ../tool/n ] && [ ! -e ../tool/d ] || differs "not n alone"
+        reviews 0 "applied" apply d
+        [ -e ../tool/d/e ] || differs "d"
+        agree
+}
