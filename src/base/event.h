@@ -33,7 +33,9 @@
         X(GIT_NOT_ATTACHED, "git_not_attached",                                                                        \
           NOTICE) /* subject: a git directory outside of the workspace that does not name it in return */              \
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
-          INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
+          INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
+        X(PROFILE_MADE, "profile_made", NOTICE) /* subject: a file or directory of the profile's, made for it */       \
+        X(KEPT_NOT_SAVED, "kept_not_saved", WARNING) /* subject: a file that the box saved and the host did not get */ \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
         X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \
         X(REPOSITORY_MADE, "repository_made", NOTICE)     /* subject: a .git that the box made */                      \
