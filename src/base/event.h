@@ -36,7 +36,9 @@
         X(GIT_READ_ONLY, "git_read_only",                                                                              \
           NOTICE) /* subject: a git directory outside of the workspace that the box can only read */                   \
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
-          INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
+          INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
+        X(PROFILE_MADE, "profile_made", NOTICE) /* subject: a file or directory of the profile's, made for it */       \
+        X(KEPT_NOT_SAVED, "kept_not_saved", WARNING) /* subject: a file that the box saved and the host did not get */ \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
         X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \
         X(REPOSITORY_MADE, "repository_made", NOTICE)     /* subject: a .git that the box made */                      \

@@ -124,6 +124,11 @@ int box_wait(hutch_box *box, const struct client_line *line, const struct client
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err);
 
+/* What a run of a profile's own command needs on the host and would make itself (MISSING_MAKE_FILE, …). */
+int box_make_missing(const struct hutch_policy *p, struct report *report);
+/* The policy without such paths, where they do not exist; *ret stays as it is where all do. */
+int box_drop_missing(const struct hutch_policy *p, struct hutch_policy **ret);
+
 /* Creates and holds the skeleton under the plan's system directories, if they are copy-on-write. */
 int box_prepare_skeleton(hutch_box *box, const struct plan *plan, struct hutch_error *err);
 

@@ -323,7 +323,7 @@ static int read_profile(struct config *c, const char *command) {
         if (r >= 0)
                 r = new_part(c->p, policy_dir(c->p), &c->parts[PART_PROFILE], c->err);
         if (r >= 0)
-                r = profile_read(profile, c->parts[PART_PROFILE], c->err);
+                r = profile_read(profile, command, c->parts[PART_PROFILE], c->err);
         if (r < 0 || asked)
                 return r;
         snprintf(line, sizeof(line), "using profile '%s'%s%s", name, profile->summary ? ": " : "",
@@ -342,7 +342,8 @@ static int drop_missing(struct hutch_policy *p, struct hutch_error *err) {
         for (size_t i = 0; i < p->n_paths;) {
                 struct path_rule *rule = &p->paths[i];
 
-                if (rule->missing == MISSING_ERROR || access(rule->path, F_OK) == 0 || strchr(rule->path, '*')) {
+                if (rule->missing == MISSING_ERROR || rule->missing >= MISSING_MAKE_FILE ||
+                    access(rule->path, F_OK) == 0 || strchr(rule->path, '*')) {
                         i++;
                         continue;
                 }

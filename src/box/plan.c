@@ -11,7 +11,7 @@ extern char **environ;
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err) {
         _cleanup_(survey_freep) struct survey *survey = NULL;
-        _cleanup_(policy_freep) struct hutch_policy *extended = NULL;
+        _cleanup_(policy_freep) struct hutch_policy *extended = NULL, *present = NULL;
         const struct backend *backend;
         struct host_facts full = *facts;
         struct offers offers;
@@ -23,6 +23,10 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         input.session = shell != NULL;
         input.shell = shell && shell[0] ? shell : NULL;
 
+        if (box_drop_missing(policy, &present) < 0)
+                return error_oom(err);
+        if (present)
+                policy = present;
         if (policy_flag(policy, KEY_DOCKER)) {
                 r = policy_copy(policy, &extended) < 0 ? error_oom(err) : docker_attach(extended, environ, err);
                 policy = extended;

@@ -79,10 +79,13 @@ static int run_there(hutch_box *box, const struct plan *plan, const struct hutch
         return r;
 }
 
-static int plan_run(hutch_box *box, const struct hutch_request *request, struct plan **ret, struct hutch_error *err) {
+static int plan_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret,
+                    struct hutch_error *err) {
         _cleanup_(plan_freep) struct plan *plan = NULL;
         int r;
 
+        if (box_make_missing(box->policy, report) < 0)
+                return error_oom(err);
         r = make_plan(box->policy, request, &box->context->facts, NULL, &plan, err);
         if (r >= 0 && plan->image && plan->build_image)
                 r = image_ensure(plan->engine, plan->image, err);
@@ -93,9 +96,9 @@ static int run_planned(hutch_box *box, const struct hutch_request *request, stru
                        struct plan **ret_plan, struct buf output[3], struct outcome *ret, struct hutch_error *err) {
         int r;
 
-        r = plan_run(box, request, ret_plan, err);
+        r = plan_run(box, request, report, ret_plan, err);
         if (r < 0 && box_does_without_system(box, err))
-                r = plan_run(box, request, ret_plan, err);
+                r = plan_run(box, request, report, ret_plan, err);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < (*ret_plan)->events.n; i++)

@@ -14,6 +14,7 @@ struct builder {
         int *sources; /* of the steps, then their layers' directories, then what is below those; opened before the root
                        * covers anything of the host */
         unsigned n_scratch, n_covers, n_parked;
+        size_t n_kept;
 };
 
 /* Opens a path of the box, O_PATH; -errno. */

@@ -447,7 +447,7 @@ static int allow_steps(const struct commands *c, uint64_t handled, struct hutch_
                 const struct step *s = &plan->steps[i];
                 int r;
 
-                if (s->kind == STEP_SYMLINK || s->kind == STEP_PIN || s->kind == STEP_SEAL ||
+                if (s->kind == STEP_SYMLINK || s->kind == STEP_PIN || s->kind == STEP_SEAL || s->kind == STEP_KEEP ||
                     (own_root && startswith(s->dest, "/dev/")))
                         continue;
                 if (!own_root && s->flags & STEP_SYSTEM && geteuid() == 0 && streq(s->dest, "/etc"))

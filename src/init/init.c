@@ -166,6 +166,24 @@ static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         return 0;
 }
 
+/* The warden reads there what the box saves; beneath this directory only, so a link in the box leads nowhere. */
+static int send_home(const struct init_input *in, struct hutch_error *err) {
+        struct init_message message = {.event = INIT_HOME};
+        _cleanup_(closep) int fd = open(in->plan->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd < 0 || message_send(in->control, &message, sizeof(message), &fd, 1) < 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open the box's home: %s", errno_text(errno));
+        return 0;
+}
+
+static bool has_copies(const struct plan *plan) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_KEEP)
+                        return true;
+        return false;
+}
+
+/* 0, the number of a signal that came before the box was built, or -errno. */
 static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
@@ -188,6 +206,8 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
         r = init_build_root(in, ret_channel, err);
+        if (r >= 0 && has_copies(plan))
+                r = send_home(in, err);
         return r < 0 || !plan->guard.quarantine ? r : send_mounts(in, err);
 }
 

@@ -9,13 +9,19 @@
 #include "../backend/filter.h"
 #include "../plan/plan.h"
 
+struct kept_text {
+        const char *data; /* NULL: the host has no such file */
+        size_t len;
+};
+
 struct init_input {
         const struct plan *plan;
         const struct host_facts *facts;
         const int *mounts; /* prepared by a privileged warden; NULL: init opens them itself. One a step, or -1; and once
                             * more as many, for the layers of steps that are copy-on-write; then what is below those */
-        const char *layers;      /* the directory of the box's layers */
-        int streams[3];          /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
+        const char *layers;           /* the directory of the box's layers */
+        const struct kept_text *kept; /* the content of each STEP_KEEP, in their order */
+        int streams[3];               /* the target's, ≥ 3; -1: the box's /dev/null; STREAM_TERMINAL */
         int answers, answers_as; /* a session's shell: the pipe to the warden, and the number it has there; else -1 */
         const struct termios *modes; /* of the person's terminal, for the box's; NULL: the box has none */
         const struct winsize *size;  /* of the same */
@@ -49,6 +55,7 @@ enum init_event {
         INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
         INIT_STANDS,      /* the isolation that another program built was checked from inside, and holds */
         INIT_GUARD,       /* with the box's mount namespace, for the guard; init waits for ORDER_GO */
+        INIT_HOME,        /* with the box's home, where copies of the host's files are (STEP_KEEP) */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };
 

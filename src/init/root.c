@@ -329,6 +329,28 @@ static int make_seed(struct builder *b, const struct step *s, struct hutch_error
         return r < 0 ? builder_error(err, r, "make", s->dest) : 0;
 }
 
+/* A copy of a file of the host's, which the box may change and replace. Its directory is for its owner alone, as on the
+ * host. */
+static int make_kept(struct builder *b, const struct step *s, struct hutch_error *err) {
+        const struct kept_text *kept = b->in->kept ? &b->in->kept[b->n_kept++] : NULL;
+        _cleanup_(freep) char *parent = NULL;
+        _cleanup_(closep) int up = -1, fd = -1;
+        int r;
+
+        r = path_dirname(s->dest, &parent);
+        if (r >= 0)
+                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return builder_place_error(err, r, s->dest);
+        if (!kept || !kept->data)
+                return 0;
+        fd = openat(up, path_basename(s->dest), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+        r = fd < 0 ? -errno : write_all(fd, kept->data, kept->len);
+        if (r >= 0 && fchmod(fd, s->mode) < 0)
+                r = -errno;
+        return r < 0 ? builder_error(err, r, "copy", s->source) : 0;
+}
+
 static int attach_file(struct builder *b, const struct step *s, struct hutch_error *err) {
         _cleanup_(closep) int dest = -1;
         int r;
@@ -500,6 +522,8 @@ static int apply(struct builder *b, const struct step *s, int prepared, int prep
                 return seal(b, s, err);
         case STEP_PIN:
                 return pin(b, s, err);
+        case STEP_KEEP:
+                return make_kept(b, s, err);
         }
         return error_set(err, HUTCH_E_INTERNAL, EINVAL, "unknown step %d", (int) s->kind);
 }
@@ -516,7 +540,7 @@ static int open_sources(struct builder *b) {
                 const struct step *s = &plan->steps[i];
 
                 b->sources[i] = b->sources[n + i] = -1;
-                if (!s->source || b->in->mounts || (s->kind == STEP_COW && s->text))
+                if (!s->source || b->in->mounts || s->kind == STEP_KEEP || (s->kind == STEP_COW && s->text))
                         continue;
                 b->sources[i] = tree_open_source(s->source, b->in->facts->openat2);
                 for (char **directory = s->below; directory && *directory; directory++)

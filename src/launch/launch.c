@@ -79,6 +79,7 @@ static int hand_over(const struct launch_input *in, const struct launch_spec *sp
                                            .facts = in->facts,
                                            .mounts = mounts,
                                            .layers = in->layers,
+                                           .kept = in->kept,
                                            .streams = {in->streams[0], in->streams[1], in->streams[2]},
                                            .answers = -1,
                                            .modes = in->modes,

@@ -14,8 +14,9 @@ struct launch_input {
         /* Starts the program that builds the walls, instead of hutch: its process id, or -errno. NULL: hutch does. */
         int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
         void *runner_user;
-        struct group *group; /* NULL: none */
-        const char *layers;  /* the directory of the box's layers; NULL: it has none on disk */
+        struct group *group;          /* NULL: none */
+        const char *layers;           /* the directory of the box's layers; NULL: it has none on disk */
+        const struct kept_text *kept; /* as in struct init_input */
 };
 
 struct engine;

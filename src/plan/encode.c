@@ -127,7 +127,7 @@ static void decode_steps(struct wire_reader *r, struct plan *p) {
                 s->origin = wire_get_str(r);
                 s->below = wire_get_strv(r);
                 if (s->kind > STEP_LAST || !s->dest || !s->origin ||
-                    ((s->kind == STEP_BIND || s->kind == STEP_COW) && !s->source) ||
+                    ((s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_KEEP) && !s->source) ||
                     (s->kind == STEP_COW && s->layer >= p->n_layers) || !below_is_whole(s) ||
                     ((s->kind == STEP_SYMLINK || s->kind == STEP_FILE) && !s->text))
                         r->failed = true;

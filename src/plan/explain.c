@@ -12,7 +12,7 @@
 static const char *const kind_names[] = {
         [STEP_COW] = "cow",   [STEP_BIND] = "bind", [STEP_TMPFS] = "tmpfs",   [STEP_SYMLINK] = "symlink",
         [STEP_FILE] = "file", [STEP_PROC] = "proc", [STEP_DEVPTS] = "devpts", [STEP_HIDE] = "hide",
-        [STEP_SEAL] = "seal", [STEP_PIN] = "pin",
+        [STEP_SEAL] = "seal", [STEP_PIN] = "pin",   [STEP_KEEP] = "copy",
 };
 
 static bool is_secret(const struct plan *plan, size_t i) {
@@ -32,7 +32,7 @@ static void put_quoted(struct buf *b, const char *s) {
 static const char *access_of(const struct step *s) {
         if (s->kind == STEP_HIDE || s->kind == STEP_SYMLINK || s->kind == STEP_SEAL || s->kind == STEP_PIN)
                 return "";
-        return s->flags & STEP_WRITABLE ? "rw" : "ro";
+        return s->flags & STEP_WRITABLE || s->kind == STEP_KEEP ? "rw" : "ro";
 }
 
 static void put_steps(struct buf *b, const struct plan *plan) {

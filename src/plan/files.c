@@ -121,6 +121,8 @@ static int add_own_folders(struct plan *plan, const struct plan_input *in) {
         }
         if (r >= 0)
                 r = add_own(plan, in, plan->home, "home", 0700, NULL);
+        if (r >= 0)
+                r = plan_add_kept(plan, in);
         return r;
 }
 
@@ -551,6 +553,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {
+                if (plan_keeps(plan, &in->policy->paths[i]))
+                        continue;
                 r = add_rule(plan, in, i, err);
                 if (r < 0)
                         return r;

@@ -22,7 +22,9 @@ enum step_kind {
         STEP_HIDE,    /* an empty, read-only something over dest */
         STEP_SEAL,    /* dest, already there, becomes read-only */
         STEP_PIN,     /* the directory dest is bound onto itself, so that it cannot be renamed away */
-        STEP_LAST = STEP_PIN,
+        STEP_KEEP,    /* a copy of the file source at dest, in the box's home; what is saved there goes back to source.
+                       * text: NULL, or lines: the workspace, then the keys of the JSON that are carried over */
+        STEP_LAST = STEP_KEEP,
 };
 
 enum {
@@ -203,6 +205,9 @@ int plan_add_cow(struct plan *plan, const struct path_fact *fact, const char *de
 int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton);
 /* Whether a directory has to be split into more layers than are supported. */
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
+/* Files of an agent's that are copied into the box and saved back, where the backend allows that; with the home. */
+int plan_add_kept(struct plan *plan, const struct plan_input *in);
+bool plan_keeps(const struct plan *plan, const struct path_rule *rule); /* such a copy takes the rule's place */
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_git_identity(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);

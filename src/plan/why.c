@@ -16,6 +16,7 @@ const char *place_name(enum place place) {
                 [PLACE_SEALED] = "read-only",
                 [PLACE_WRITE] = "readable and writable",
                 [PLACE_COW] = "readable and writable, changes are kept apart",
+                [PLACE_COPY] = "readable and writable, as a copy",
         };
 
         return names[place];
@@ -41,6 +42,11 @@ static void decide(const struct plan *plan, const struct step *s, const char *pa
                         answer(a, PLACE_READ, s, "a directory or file of the host, attached read-only");
                 else
                         answer(a, PLACE_READ, s, "the host's system, attached read-only");
+                break;
+        case STEP_KEEP:
+                answer(a, PLACE_COPY, s,
+                       s->text ? "a copy; of what is saved there, the keys that the profile lists go to the host's file"
+                               : "a copy; what is saved there goes to the host's file");
                 break;
         case STEP_HIDE:
                 answer(a, PLACE_HIDDEN, s, "masked");

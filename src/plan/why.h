@@ -3,7 +3,16 @@
 
 #include "plan.h"
 
-enum place { PLACE_ABSENT, PLACE_OWN, PLACE_HIDDEN, PLACE_READ, PLACE_SEALED, PLACE_WRITE, PLACE_COW };
+enum place {
+        PLACE_ABSENT,
+        PLACE_OWN,
+        PLACE_HIDDEN,
+        PLACE_READ,
+        PLACE_SEALED,
+        PLACE_WRITE,
+        PLACE_COW,
+        PLACE_COPY, /* of the host's file; what is saved goes back there */
+};
 
 struct place_answer {
         enum place place;

@@ -6,7 +6,7 @@
 #include "../base/wire.h"
 #include "policy.h"
 
-#define MAGIC 0x31504848u /* "HHP1" */
+#define MAGIC 0x32504848u /* "HHP2" */
 
 static void put_value(struct buf *b, enum key key, const struct value *v) {
         wire_put_str(b, key_info(key)->id);
@@ -37,6 +37,12 @@ int policy_encode(const struct hutch_policy *p, struct buf *ret) {
                 wire_put_str(ret, p->paths[i].path);
                 wire_put_str(ret, p->paths[i].dest);
                 wire_put_str(ret, p->paths[i].origin);
+        }
+        wire_put_u32(ret, (uint32_t) p->n_kept);
+        for (size_t i = 0; i < p->n_kept; i++) {
+                wire_put_str(ret, p->kept[i].path);
+                wire_put_strv(ret, p->kept[i].keys);
+                wire_put_str(ret, p->kept[i].origin);
         }
         wire_put_u32(ret, (uint32_t) p->n_env);
         for (size_t i = 0; i < p->n_env; i++) {
@@ -98,6 +104,15 @@ static int get_rest(struct wire_reader *r, struct hutch_policy *p) {
                 if (!path || !origin || access > HUTCH_SOCKET)
                         return -EBADMSG;
                 result = policy_add_path(p, (enum hutch_access) access, path, dest, origin, NULL);
+        }
+        for (uint32_t n = wire_get_count(r, 12); n > 0 && result >= 0; n--) {
+                _cleanup_(freep) char *path = wire_get_str(r), *origin = NULL;
+                _cleanup_(strv_freep) char **keys = wire_get_strv(r);
+
+                origin = wire_get_str(r);
+                if (!path || path[0] != '/' || !origin)
+                        return -EBADMSG;
+                result = policy_add_kept(p, path, keys, origin);
         }
         for (uint32_t n = wire_get_count(r, 12); n > 0 && result >= 0; n--) {
                 _cleanup_(freep) char *name = wire_get_str(r), *value = wire_get_str(r), *origin = wire_get_str(r);

@@ -96,6 +96,16 @@ static int merge_paths(struct merging *m) {
         return 0;
 }
 
+static int merge_kept(struct merging *m) {
+        for (size_t i = 0; m->trusted && i < m->over->n_kept; i++) {
+                const struct kept_rule *rule = &m->over->kept[i];
+
+                if (policy_add_kept(m->p, rule->path, rule->keys, rule->origin) < 0)
+                        return error_oom(m->err);
+        }
+        return 0;
+}
+
 static int merge_env(struct merging *m) {
         for (size_t i = 0; i < m->over->n_env; i++) {
                 const struct env_rule *rule = &m->over->env[i];
@@ -144,6 +154,8 @@ int policy_merge(struct hutch_policy *p, const struct hutch_policy *over, bool t
                 r = merge_value(&m, key);
         if (r >= 0)
                 r = merge_paths(&m);
+        if (r >= 0)
+                r = merge_kept(&m);
         if (r >= 0)
                 r = merge_env(&m);
         if (r >= 0 && events_add_all(&p->events, &over->events) < 0)

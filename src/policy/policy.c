@@ -58,6 +58,12 @@ void policy_free(struct hutch_policy *p) {
                 free(p->paths[i].origin);
         }
         free(p->paths);
+        for (size_t i = 0; i < p->n_kept; i++) {
+                free(p->kept[i].path);
+                strv_free(p->kept[i].keys);
+                free(p->kept[i].origin);
+        }
+        free(p->kept);
         for (size_t i = 0; i < p->n_env; i++) {
                 free(p->env[i].name);
                 free(p->env[i].value);
@@ -101,6 +107,11 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                         return r;
                 copy->paths[copy->n_paths - 1].missing = p->paths[i].missing;
         }
+        for (size_t i = 0; i < p->n_kept; i++) {
+                r = policy_add_kept(copy, p->kept[i].path, p->kept[i].keys, p->kept[i].origin);
+                if (r < 0)
+                        return r;
+        }
         for (size_t i = 0; i < p->n_env; i++) {
                 r = policy_add_env(copy, p->env[i].name, p->env[i].value, p->env[i].origin, NULL);
                 if (r < 0)
@@ -116,6 +127,17 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                 return -ENOMEM;
         *ret = take_ptr(copy);
         return 0;
+}
+
+int policy_add_kept(struct hutch_policy *p, const char *path, char *const *keys, const char *origin) {
+        struct kept_rule *grown = reallocarray(p->kept, p->n_kept + 1, sizeof(*grown)), *rule;
+
+        if (!grown)
+                return -ENOMEM;
+        p->kept = grown;
+        rule = &grown[p->n_kept++];
+        *rule = (struct kept_rule){.path = strdup(path), .origin = strdup(origin)};
+        return !rule->path || !rule->origin || strv_copy(keys, &rule->keys) < 0 ? -ENOMEM : 0;
 }
 
 void policy_unset(struct hutch_policy *p, enum key key) {

@@ -20,7 +20,13 @@ struct value {
 };
 
 /* What a path that does not exist means: a mistake, or one entry of a list that serves several hosts. */
-enum missing { MISSING_ERROR, MISSING_WARN, MISSING_SKIP };
+enum missing {
+        MISSING_ERROR,
+        MISSING_WARN,
+        MISSING_SKIP,
+        MISSING_MAKE_FILE, /* what a run makes first, empty and for its owner alone (box/made.c); else skipped */
+        MISSING_MAKE_DIR,
+};
 
 struct path_rule {
         enum hutch_access access;
@@ -28,6 +34,14 @@ struct path_rule {
         char *dest; /* absolute path in the box; NULL: the same as on the host */
         char *origin;
         enum missing missing;
+};
+
+/* A file of an agent's that it replaces at each save. The box has a copy, and what is saved there goes to the host
+ * (supervise/keep.c). Only profiles have these; see profile.h. */
+struct kept_rule {
+        char *path;  /* absolute host path, and that in the box */
+        char **keys; /* of a JSON file: what is carried over; none: the whole file */
+        char *origin;
 };
 
 struct env_rule {
@@ -46,6 +60,8 @@ struct hutch_policy {
         struct value values[N_KEYS];
         struct path_rule *paths;
         size_t n_paths;
+        struct kept_rule *kept;
+        size_t n_kept;
         struct env_rule *env;
         size_t n_env;
         struct host_rule *hosts;
@@ -74,6 +90,7 @@ int policy_set_number(struct hutch_policy *p, enum key key, uint64_t number, con
 
 int policy_add_path(struct hutch_policy *p, enum hutch_access access, const char *path, const char *dest,
                     const char *origin, struct hutch_error *err);
+int policy_add_kept(struct hutch_policy *p, const char *path, char *const *keys, const char *origin);
 int policy_add_env(struct hutch_policy *p, const char *name, const char *value, const char *origin,
                    struct hutch_error *err);
 int policy_add_host(struct hutch_policy *p, const char *host, uint16_t port, const char *origin,

@@ -8,6 +8,7 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 #include "profiles.h"
+#include "value.h"
 #include "yaml.h"
 
 const char *profile_builtin_name(size_t index) {
@@ -89,8 +90,11 @@ static int read_head(struct profile *p, const struct node *head, struct hutch_er
                         r = read_words(p, value, &p->commands, err);
                 else if (streq(key, "files"))
                         r = read_words(p, value, &p->files, err);
+                else if (streq(key, "keep")) /* read with the settings */
+                        r = value->kind == NODE_LIST ? 0 : bad(p, value, "must be a list of files", err);
                 else if (!streq(key, "summary"))
-                        r = bad(p, head->items[i], "unknown key of a profile (known: summary, commands, files)", err);
+                        r = bad(p, head->items[i], "unknown key of a profile (known: summary, commands, files, keep)",
+                                err);
                 else if (value->kind != NODE_SCALAR)
                         r = bad(p, value, "the summary is one line of text", err);
                 else {
@@ -124,7 +128,66 @@ int profile_parse(const char *name, const char *text, size_t len, struct profile
         return 0;
 }
 
-int profile_read(const struct profile *profile, struct hutch_policy *p, struct hutch_error *err) {
+/* A file to keep: its path alone, or {path: …, keys: […]}. */
+static int read_kept(const struct profile *profile, const struct node *one, struct hutch_policy *p,
+                     struct hutch_error *err) {
+        const struct node *where = one->kind == NODE_MAP ? node_get(one, "path") : one;
+        const struct node *list = one->kind == NODE_MAP ? node_get(one, "keys") : NULL;
+        _cleanup_(strv_freep) char **keys = NULL;
+        _cleanup_(freep) char *path = NULL, *origin = NULL;
+        int r;
+
+        if (!where || where->kind != NODE_SCALAR || (one->kind == NODE_MAP && (!list || one->n != 4)))
+                return bad(profile, one, "must be a path, or {path: PATH, keys: [KEY, …]}", err);
+        r = list ? read_words(profile, list, &keys, err) : 0;
+        if (r < 0)
+                return r;
+        if (list && !keys)
+                return bad(profile, list, "must name at least one key", err);
+        r = policy_resolve(p, where->text, &path, err);
+        if (r < 0)
+                return r;
+        if (asprintf(&origin, "profile %s:%zu", profile->name, where->line) < 0) {
+                origin = NULL;
+                return error_oom(err);
+        }
+        if (policy_add_kept(p, path, keys, origin) < 0)
+                return error_oom(err);
+        /* Where the box can have no copy. */
+        r = policy_add_path(p, keys ? HUTCH_READ : HUTCH_WRITE, path, NULL, origin, err);
+        if (r >= 0)
+                p->paths[p->n_paths - 1].missing = MISSING_SKIP;
+        return r;
+}
+
+static bool is_own_command(const struct profile *profile, const char *command) {
+        for (char **own = profile->commands; command && own && *own; own++)
+                if (streq(path_basename(command), *own))
+                        return true;
+        return false;
+}
+
+/* What the command makes at its first start has to exist before the box, or what it keeps there is lost. */
+static void mark_made(const struct profile *profile, const char *command, struct hutch_policy *p) {
+        const struct node *filesystem = node_get(profile->root, "filesystem");
+        const struct node *write = filesystem ? node_get(filesystem, "write") : NULL;
+        size_t at = 0;
+
+        if (!write || write->kind != NODE_LIST || !is_own_command(profile, command))
+                return;
+        for (size_t i = 0; i < p->n_paths; i++) {
+                const char *text;
+
+                if (p->paths[i].access != HUTCH_WRITE || at == write->n)
+                        continue;
+                text = write->items[at++]->text;
+                p->paths[i].missing =
+                        text && text[0] && text[strlen(text) - 1] == '/' ? MISSING_MAKE_DIR : MISSING_MAKE_FILE;
+        }
+}
+
+int profile_read(const struct profile *profile, const char *command, struct hutch_policy *p, struct hutch_error *err) {
+        const struct node *head = node_get(profile->root, "profile"), *kept = head ? node_get(head, "keep") : NULL;
         _cleanup_(freep) char *name = NULL;
         int r;
 
@@ -135,5 +198,9 @@ int profile_read(const struct profile *profile, struct hutch_policy *p, struct h
         r = policy_read_node(p, name, profile->root, "profile", err);
         for (size_t i = 0; r >= 0 && i < p->n_paths; i++)
                 p->paths[i].missing = MISSING_SKIP;
+        if (r >= 0)
+                mark_made(profile, command, p);
+        for (size_t i = 0; r >= 0 && kept && i < kept->n; i++)
+                r = read_kept(profile, kept->items[i], p, err);
         return r;
 }

@@ -6,8 +6,12 @@
  *     summary: what it is for, one line
  *     commands: [claude]            # on one line: the build makes an index of it
  *     files: [package.json]         # in the workspace, for profiles that a workspace's files suggest
+ *     keep:                         # files that the command replaces at each save: see struct kept_rule
+ *       - ~/.x/auth.json
+ *       - {path: ~/.x.json, keys: [theme, projects.*.cost]}
  *
- * Its paths may be missing on a host: those are left out without a word. */
+ * Its paths may be missing on a host: those are left out without a word. Of filesystem.write, a run of the profile's
+ * own command makes them, as the command would: a directory where the path ends with a slash, else a file. */
 #pragma once
 
 #include "node.h"
@@ -29,5 +33,5 @@ int profile_parse(const char *name, const char *text, size_t len, struct profile
 void profile_free(struct profile *profile);
 void profile_freep(struct profile **profile);
 
-/* Its settings, as a separate policy. */
-int profile_read(const struct profile *profile, struct hutch_policy *p, struct hutch_error *err);
+/* Its settings, as a separate policy. `command` (may be NULL) is what runs. */
+int profile_read(const struct profile *profile, const char *command, struct hutch_policy *p, struct hutch_error *err);

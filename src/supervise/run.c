@@ -3,6 +3,7 @@
  * A run is over when three things happened, in any order: init reported how the target ended, init itself was reaped
  * (from then on no process of the box exists), and every output stream was read to its end. */
 #include "guard.h"
+#include "keep.h"
 #include "network.h"
 #include "run_internal.h"
 
@@ -106,6 +107,7 @@ void run_check_over(struct run *run) {
                 return;
         run->over = true;
         guard_finish(run->guard);
+        keep_finish(run->keep);
         timer_clear(run->loop, &run->deadline);
         timer_clear(run->loop, &run->grace);
         timer_clear(run->loop, &run->check);
@@ -205,6 +207,9 @@ static bool take_message(struct run *run) {
                         run->lost = -r;
                         kill_now(run);
                 }
+                break;
+        case INIT_HOME:
+                keep_take_home(run->keep, take_fd(&master));
                 break;
         case INIT_EVENT: /* taken above */
                 break;
@@ -458,6 +463,8 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
         }
         if (guard_start(run, &run->guard) < 0) /* before the box can do anything */
                 return error_oom(err);
+        if (keep_start(run, &run->keep, &input.kept) < 0)
+                return error_oom(err);
         r = launch(&input, &run->box, err);
         if (r < 0)
                 return r;
@@ -590,6 +597,8 @@ void run_free(struct run *run) {
         stop_meter(run);
         relay_stop(run);
         guard_free(run->guard);
+        keep_finish(run->keep);
+        keep_free(run->keep);
         for (int i = 0; i < 3; i++)
                 pump_free(run->pumps[i]);
         pump_free(run->screen);
