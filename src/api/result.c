@@ -127,6 +127,11 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
         }
         if (plan)
                 memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));
+        /* What a plan promises can be lost while the box runs. */
+        for (size_t i = 0; i < r->events.n; i++)
+                if (streq(r->events.items[i]->code, notice_name(NOTICE_HIDDEN_REPLACED)) &&
+                    r->enforced[HUTCH_G_FILESYSTEM] == HUTCH_ENFORCED)
+                        r->enforced[HUTCH_G_FILESYSTEM] = HUTCH_DEGRADED;
         r->public.enforced = r->enforced;
         r->public.n_enforced = ARRAY_SIZE(r->enforced);
         r->public.backend = r->backend;

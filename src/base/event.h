@@ -36,20 +36,22 @@
           INFO) /* subject: a directory of the home that programs of PATH live in */                                   \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
         X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \
-        X(REPOSITORY_MADE, "repository_made", NOTICE)     /* subject: a .git that the box made */                      \
-        X(GUARD_MISSING, "guard_missing", INFO)           /* protected names cannot be watched */                      \
-        X(TOOLS_MISSING, "tools_missing", INFO)           /* hutch's tools for package managers are not installed */   \
-        X(NETWORK_MISSING, "network_missing", WARNING)    /* the command failed, and may have missed the network */    \
-        X(RELAY_ENDED, "relay_ended", WARNING)            /* the process that carries the box's traffic is gone */     \
-        X(HOST_UNREACHED, "host_unreached", NOTICE)   /* subject: an allowed host that did not accept a connection */  \
-        X(NETWORK_OPEN, "network_open", NOTICE)       /* the box uses the host's network */                            \
-        X(LIMIT_WAITED, "limit_waited", INFO)         /* subject: the limit that made the run clearly longer */        \
-        X(SHELL_RESTARTED, "shell_restarted", NOTICE) /* the session's shell was started again */                      \
-        X(BOX_RESTARTED, "box_restarted", NOTICE)     /* the session's box was started again */                        \
-        X(LATE_OUTPUT, "late_output", NOTICE)         /* background jobs of earlier runs printed something */          \
-        X(POLICY_INVALID, "policy_invalid", WARNING)  /* subject: where in a policy file something is wrong */         \
-        X(PATH_LEFT_OUT, "path_left_out", WARNING)    /* subject: a path of a .jail file that does not exist */        \
-        X(PROFILE_USED, "profile_used", NOTICE)       /* subject: a profile, chosen by the command's name */           \
+        X(HIDDEN_REPLACED, "hidden_replaced",                                                                          \
+          WARNING) /* subject: a hidden path that the host replaced; masked again */                                   \
+        X(REPOSITORY_MADE, "repository_made", NOTICE)  /* subject: a .git that the box made */                         \
+        X(GUARD_MISSING, "guard_missing", INFO)        /* protected names cannot be watched */                         \
+        X(TOOLS_MISSING, "tools_missing", INFO)        /* hutch's tools for package managers are not installed */      \
+        X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
+        X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \
+        X(HOST_UNREACHED, "host_unreached", NOTICE)    /* subject: an allowed host that did not accept a connection */ \
+        X(NETWORK_OPEN, "network_open", NOTICE)        /* the box uses the host's network */                           \
+        X(LIMIT_WAITED, "limit_waited", INFO)          /* subject: the limit that made the run clearly longer */       \
+        X(SHELL_RESTARTED, "shell_restarted", NOTICE)  /* the session's shell was started again */                     \
+        X(BOX_RESTARTED, "box_restarted", NOTICE)      /* the session's box was started again */                       \
+        X(LATE_OUTPUT, "late_output", NOTICE)          /* background jobs of earlier runs printed something */         \
+        X(POLICY_INVALID, "policy_invalid", WARNING)   /* subject: where in a policy file something is wrong */        \
+        X(PATH_LEFT_OUT, "path_left_out", WARNING)     /* subject: a path of a .jail file that does not exist */       \
+        X(PROFILE_USED, "profile_used", NOTICE)        /* subject: a profile, chosen by the command's name */          \
         X(WORKSPACE_UNTRUSTED, "workspace_untrusted",                                                                  \
           WARNING) /* subject: the workspace's own policy file, of which only restrictions apply */                    \
         X(WORKSPACE_REFUSED, "workspace_refused",                                                                      \

@@ -185,7 +185,7 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
         r = init_build_root(in, ret_channel, err);
-        return r < 0 || !plan->guard.quarantine ? r : send_mounts(in, err);
+        return r < 0 || (!plan->guard.quarantine && !plan_watches_masks(plan)) ? r : send_mounts(in, err);
 }
 
 /* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one
