@@ -53,19 +53,26 @@ static struct result *make_room(void) {
         return r;
 }
 
-/* As the plan has it, less what init found out later. */
+static void degrade(struct result *r, enum hutch_guarantee which) {
+        if (r->enforced[which] == HUTCH_ENFORCED)
+                r->enforced[which] = HUTCH_DEGRADED;
+}
+
+/* What a plan promises can be lost while the box is built or runs. */
 static void set_enforced(struct result *r, const struct plan *plan) {
         memcpy(r->enforced, plan->enforced, sizeof(plan->enforced));
         for (size_t i = 0; i < r->events.n; i++) {
                 const struct hutch_event *e = r->events.items[i];
 
-                if (e->kind != HUTCH_EVENT_NOTICE || !e->subject ||
-                    !streq(e->code, notice_name(NOTICE_GUARANTEE_DEGRADED)))
+                if (e->kind != HUTCH_EVENT_NOTICE)
+                        continue;
+                if (streq(e->code, notice_name(NOTICE_HIDDEN_REPLACED)))
+                        degrade(r, HUTCH_G_FILESYSTEM);
+                if (!e->subject || !streq(e->code, notice_name(NOTICE_GUARANTEE_DEGRADED)))
                         continue;
                 for (int g = 0; g < HUTCH_G_COUNT; g++)
-                        if (r->enforced[g] == HUTCH_ENFORCED &&
-                            streq(e->subject, hutch_guarantee_name((enum hutch_guarantee) g)))
-                                r->enforced[g] = HUTCH_DEGRADED;
+                        if (streq(e->subject, hutch_guarantee_name((enum hutch_guarantee) g)))
+                                degrade(r, (enum hutch_guarantee) g);
         }
 }
 

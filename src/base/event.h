@@ -41,12 +41,14 @@
         X(KEPT_NOT_SAVED, "kept_not_saved", WARNING) /* subject: a file that the box saved and the host did not get */ \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
         X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \
-        X(REPOSITORY_MADE, "repository_made", NOTICE)     /* subject: a .git that the box made */                      \
-        X(GUARD_MISSING, "guard_missing", INFO)           /* protected names cannot be watched */                      \
-        X(TOOLS_MISSING, "tools_missing", INFO)           /* hutch's tools for package managers are not installed */   \
-        X(NETWORK_MISSING, "network_missing", WARNING)    /* the command failed, and may have missed the network */    \
-        X(RELAY_ENDED, "relay_ended", WARNING)            /* the process that carries the box's traffic is gone */     \
-        X(HOST_UNREACHED, "host_unreached", NOTICE)   /* subject: an allowed host that did not accept a connection */  \
+        X(HIDDEN_REPLACED, "hidden_replaced",                                                                          \
+          WARNING) /* subject: a hidden path that the host replaced; masked again */                                   \
+        X(REPOSITORY_MADE, "repository_made", NOTICE)  /* subject: a .git that the box made */                         \
+        X(GUARD_MISSING, "guard_missing", INFO)        /* protected names cannot be watched */                         \
+        X(TOOLS_MISSING, "tools_missing", INFO)        /* hutch's tools for package managers are not installed */      \
+        X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
+        X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \
+        X(HOST_UNREACHED, "host_unreached", NOTICE)    /* subject: an allowed host that did not accept a connection */ \
         X(RESOLVER_SILENT, "resolver_silent", NOTICE) /* subject: a name that the host's servers did not answer for */ \
         X(DENIALS_CUT, "denials_cut", NOTICE)         /* not every refusal is in the list */                           \
         X(NETWORK_OPEN, "network_open", NOTICE)       /* the box uses the host's network */                            \

@@ -152,7 +152,10 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
 }
 
 static bool is_guarded(const struct init_input *in) {
-        return in->plan->guard.quarantine && in->plan->traits & TRAIT_OWN_ROOT && !(in->plan->traits & TRAIT_DELEGATED);
+        const struct plan *plan = in->plan;
+
+        return (plan->guard.quarantine || plan_watches_masks(plan)) && plan->traits & TRAIT_OWN_ROOT &&
+               !(plan->traits & TRAIT_DELEGATED);
 }
 
 /* The guard outside attaches what the host replaces. Its answer is waited for last, as it comes meanwhile. */
@@ -208,7 +211,7 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         r = init_build_root(in, ret_channel, err);
         if (r >= 0 && has_copies(plan))
                 r = send_home(in, err);
-        return r < 0 || !plan->guard.quarantine ? r : send_mounts(in, err);
+        return r < 0 || !is_guarded(in) ? r : send_mounts(in, err);
 }
 
 /* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one

@@ -521,6 +521,45 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
         return 0;
 }
 
+/* The host can replace what it hides from the box, except under a layer: the path there is for src/supervise/masks.c.
+ */
+static int watch_masks(struct plan *plan, const struct plan_input *in) {
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                struct step *s = &plan->steps[i];
+                const struct step *around = NULL;
+
+                if (s->kind != STEP_HIDE || s->flags & STEP_REPLACE)
+                        continue;
+                for (size_t k = 0; k < i; k++)
+                        if (plan->steps[k].kind != STEP_PIN && plan->steps[k].kind != STEP_SEAL &&
+                            path_is_beneath(s->dest, plan->steps[k].dest))
+                                around = &plan->steps[k];
+                if (!around || around->kind != STEP_BIND || !(around->flags & STEP_GRANTED) ||
+                    streq(around->dest, s->dest))
+                        continue;
+                if (asprintf(&s->text, "%s%s", around->source, path_tail(s->dest, around->dest)) < 0) {
+                        s->text = NULL;
+                        return -ENOMEM;
+                }
+                for (size_t k = 0; k < in->policy->n_paths && !s->source; k++)
+                        for (size_t m = 0; m < in->survey->paths[k].n_matches && !s->source; m++)
+                                if (in->survey->paths[k].pattern &&
+                                    streq(in->survey->paths[k].matches[m].real, s->text)) {
+                                        s->source = strdup(path_basename(in->policy->paths[k].path));
+                                        if (!s->source)
+                                                return -ENOMEM;
+                                }
+        }
+        return 0;
+}
+
+bool plan_watches_masks(const struct plan *plan) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_HIDE && plan->steps[i].text)
+                        return true;
+        return false;
+}
+
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 
@@ -559,5 +598,7 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 if (r < 0)
                         return r;
         }
+        if (!(in->traits & TRAIT_DELEGATED) && watch_masks(plan, in) < 0)
+                return error_oom(err);
         return 0;
 }

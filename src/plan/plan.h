@@ -50,11 +50,12 @@ struct step {
         mode_t mode; /* of a tmpfs or file */
         uid_t owner; /* STEP_GRANTED: the owner of the source on the host */
         gid_t group;
-        uint64_t dev, ino; /* STEP_GRANTED: what the source must still be */
-        unsigned layer;    /* STEP_COW: which */
-        char **below;      /* STEP_COW: read-only layers between it and the source, the topmost first */
-        char *source, *dest, *text;
-        char *origin; /* the origin, for explain */
+        uint64_t dev, ino;          /* STEP_GRANTED: what the source must still be */
+        unsigned layer;             /* STEP_COW: which */
+        char **below;               /* STEP_COW: read-only layers between it and the source, the topmost first */
+        char *source, *dest, *text; /* STEP_HIDE: text is the host's path if the host can replace it, then source the
+                                     * last name of the pattern */
+        char *origin;               /* the origin, for explain */
 };
 
 /* What a backend gives a box, and what the plan kept of it: code asks for the one property that it depends on, never
@@ -121,6 +122,9 @@ struct plan {
         char *engine, *image;        /* of a container: which engine (auto, docker, podman), and the image */
         bool build_image;            /* where it does not exist */
 };
+
+/* Whether something is hidden that the host can replace: then init sends its mount namespace (INIT_GUARD). */
+bool plan_watches_masks(const struct plan *plan);
 
 struct plan_input {
         const struct hutch_policy *policy;

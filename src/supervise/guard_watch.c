@@ -29,22 +29,31 @@
 
 /* ---- comparing ---- */
 
-/* A box may take away the right to list a directory, and leave that to open what is in it. */
-static int list_again(const struct watched *w, struct dirnames *ret) {
+/* A box may take away the right to list a directory, and leave that to open what is in it: this one, or the one before.
+ */
+static int make_readable(const struct watched *w) {
         char path[32];
         struct stat st;
-        int r = dirnames_take(w->fd, MOST_COMPARED, ret);
 
-        if (r != -EACCES || fstat(w->fd, &st) < 0)
-                return r;
+        if (fstat(w->fd, &st) < 0)
+                return -errno;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
-        return chmod(path, (st.st_mode & 07777) | 0700) < 0 ? -errno : dirnames_take(w->fd, MOST_COMPARED, ret);
+        return chmod(path, (st.st_mode & 07777) | 0700) < 0 ? -errno : 0;
+}
+
+static int list_names(const struct watched *w, size_t most, struct dirnames *ret) {
+        int r = dirnames_take(w->fd, most, ret);
+
+        if (r != -EACCES)
+                return r;
+        r = make_readable(w);
+        return r < 0 ? r : dirnames_take(w->fd, most, ret);
 }
 
 /* Everything in it that was not there before. */
 static void compare_names(struct guard *g, struct watched *w) {
         _cleanup_(dirnames_done) struct dirnames before = take_struct(w->seen);
-        int r = list_again(w, &w->seen);
+        int r = list_names(w, MOST_COMPARED, &w->seen);
 
         if (r < 0 && r != -ENOENT)
                 guard_give_up(g, w->path, "its directory cannot be listed");
@@ -112,7 +121,7 @@ static void compare(struct guard *g) {
 static void look_through(struct guard *g, const struct watched *w) {
         _cleanup_(dirnames_done) struct dirnames now = {0};
 
-        if (list_again(w, &now) < 0)
+        if (list_names(w, MOST_COMPARED, &now) < 0)
                 return;
         for (const char *name = NULL; (name = dirnames_next(&now, name));)
                 guard_see(g, w, name);
@@ -161,12 +170,14 @@ static void on_event(void *data, uint32_t events _unused_) {
 
 /* By descriptor: the path may lead elsewhere by now. */
 static int watch_by_inotify(const struct guard *g, struct watched *w) {
+        uint32_t events =
+                EVENTS | (g->kept ? IN_CLOSE_WRITE | IN_ATTRIB : 0u) | (w->kind == KIND_GIT ? IN_CLOSE_WRITE : 0u);
         char path[32];
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
-        w->wd = inotify_add_watch(g->inotify, path,
-                                  EVENTS | (g->kept ? IN_CLOSE_WRITE | IN_ATTRIB : 0u) |
-                                          (w->kind == KIND_GIT ? IN_CLOSE_WRITE : 0u));
+        w->wd = inotify_add_watch(g->inotify, path, events);
+        if (w->wd < 0 && errno == EACCES && make_readable(w) >= 0)
+                w->wd = inotify_add_watch(g->inotify, path, events);
         return w->wd < 0 ? -errno : 0;
 }
 
@@ -278,7 +289,7 @@ static int add_names(struct guard *g, const char *top) {
                                 struct watched *w = &g->watched[g->n_watched - 1];
 
                                 if (!w->seen.n_slots)
-                                        (void) dirnames_take(w->fd, MOST_LISTED, &w->seen);
+                                        (void) list_names(w, MOST_LISTED, &w->seen);
                         }
                         *at = '/';
                 }
@@ -313,7 +324,7 @@ static int add_top(struct guard *g, const char *top) {
 
         if (r < 0)
                 return r;
-        (void) dirnames_take(g->watched[g->n_watched - 1].fd, MOST_LISTED, &g->watched[g->n_watched - 1].seen);
+        (void) list_names(&g->watched[g->n_watched - 1], MOST_LISTED, &g->watched[g->n_watched - 1].seen);
         return add_names(g, top);
 }
 
@@ -322,7 +333,7 @@ static bool take_state(struct guard *g) {
         for (size_t i = 0; i < g->n_watched; i++) {
                 struct watched *w = &g->watched[i];
 
-                if (!w->seen.n_slots && dirnames_take(w->fd, MOST_LISTED, &w->seen) < 0)
+                if (!w->seen.n_slots && list_names(w, MOST_LISTED, &w->seen) < 0)
                         return false;
         }
         for (size_t i = 0; i < g->n_sealed; i++)

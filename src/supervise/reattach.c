@@ -58,6 +58,42 @@ static int attach(const char *place, struct stat *ret) {
         return sys_move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
+/* What masks: of a file the box's null device, which cannot be opened there, of a directory an empty one. */
+static int make_mask(bool directory) {
+        const unsigned attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+        _cleanup_(closep) int fd = -1;
+        struct stat st;
+
+        if (!directory) {
+                fd = open("/dev/null", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+                if (fd < 0 || fstat(fd, &st) < 0)
+                        return -errno;
+                return S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3) ? tree_clone(fd, false, attributes, -1)
+                                                                          : -ENODEV;
+        }
+        fd = sys_fsopen("tmpfs");
+        if (fd < 0 || sys_fsconfig(fd, FSCONFIG_SET_STRING, "mode", "555") < 0 ||
+            sys_fsconfig(fd, FSCONFIG_SET_STRING, "nr_inodes", "2") < 0 ||
+            sys_fsconfig(fd, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
+                return -errno;
+        return sys_fsmount(fd, attributes);
+}
+
+static int mask(const char *place, struct stat *ret) {
+        _cleanup_(closep) int fd = open(place, O_PATH | O_NOFOLLOW | O_CLOEXEC), mount = -1;
+
+        if (fd < 0 || fstat(fd, ret) < 0)
+                return -errno;
+        if (S_ISLNK(ret->st_mode))
+                return -ELOOP;
+        if (is_attached(fd, place))
+                return -ENOENT; /* it never was uncovered */
+        mount = make_mask(S_ISDIR(ret->st_mode));
+        if (mount < 0)
+                return mount;
+        return sys_move_mount(mount, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
 /* ---- which processes have it open ---- */
 
 static bool fd_writes(const char *pid, const char *number) {
@@ -75,7 +111,7 @@ static bool fd_writes(const char *pid, const char *number) {
         return flags && (strtoul(flags + 6, NULL, 8) & O_ACCMODE) != O_RDONLY;
 }
 
-static bool has_descriptor(const char *pid, const struct stat *file) {
+static bool has_descriptor(const char *pid, const struct stat *file, bool reading) {
         char path[64];
         bool found = false;
         DIR *d;
@@ -86,7 +122,8 @@ static bool has_descriptor(const char *pid, const struct stat *file) {
                 struct stat st;
 
                 found = isdigit((unsigned char) e->d_name[0]) && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
-                        st.st_dev == file->st_dev && st.st_ino == file->st_ino && fd_writes(pid, e->d_name);
+                        st.st_dev == file->st_dev && st.st_ino == file->st_ino &&
+                        (reading || fd_writes(pid, e->d_name));
         }
         if (d)
                 closedir(d);
@@ -94,7 +131,7 @@ static bool has_descriptor(const char *pid, const struct stat *file) {
 }
 
 /* "from-to rw-s offset major:minor inode": a shared mapping that may be written. */
-static bool has_mapping(const char *pid, const struct stat *file) {
+static bool has_mapping(const char *pid, const struct stat *file, bool reading) {
         char path[64], *line = NULL, mode[8];
         unsigned long inode;
         size_t room = 0;
@@ -104,21 +141,22 @@ static bool has_mapping(const char *pid, const struct stat *file) {
         snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
         maps = fopen(path, "re");
         while (maps && !found && getline(&line, &room, maps) > 0)
-                found = sscanf(line, "%*s %7s %*s %*s %lu", mode, &inode) == 2 && mode[1] == 'w' && mode[3] == 's' &&
-                        inode == file->st_ino;
+                found = sscanf(line, "%*s %7s %*s %*s %lu", mode, &inode) == 2 &&
+                        (reading || (mode[1] == 'w' && mode[3] == 's')) && inode == file->st_ino;
         free(line);
         if (maps)
                 fclose(maps);
         return found;
 }
 
-static bool is_written(const struct stat *file) {
+/* Open for writing, or `reading`: at all. */
+static bool is_open(const struct stat *file, bool reading) {
         bool found = false;
         DIR *d = opendir("/proc");
 
         for (struct dirent *e; d && !found && (e = readdir(d));)
                 if (isdigit((unsigned char) e->d_name[0]))
-                        found = has_descriptor(e->d_name, file) || has_mapping(e->d_name, file);
+                        found = has_descriptor(e->d_name, file, reading) || has_mapping(e->d_name, file, reading);
         if (d)
                 closedir(d);
         return found;
@@ -130,8 +168,8 @@ static int work(int mounts, struct reattach *places, size_t n) {
         for (size_t i = 0; r >= 0 && i < n; i++) {
                 struct stat st = {0};
 
-                places[i].result = attach(places[i].place, &st);
-                places[i].writer = places[i].result >= 0 && S_ISREG(st.st_mode) && is_written(&st);
+                places[i].result = places[i].hide ? mask(places[i].place, &st) : attach(places[i].place, &st);
+                places[i].writer = places[i].result >= 0 && S_ISREG(st.st_mode) && is_open(&st, places[i].hide);
         }
         return r;
 }

@@ -6,7 +6,8 @@
 
 struct reattach {
         const char *place; /* in the box */
-        bool writer;       /* ret: a process of the box has it open for writing */
+        bool hide;         /* mask it, instead of attaching it read-only */
+        bool writer;       /* ret: a process of the box has it open for writing; with .hide, has it open at all */
         int result;        /* ret: 0 or -errno */
 };
 

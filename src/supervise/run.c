@@ -4,6 +4,7 @@
  * (from then on no process of the box exists), and every output stream was read to its end. */
 #include "guard.h"
 #include "keep.h"
+#include "masks.h"
 #include "network.h"
 #include "run_internal.h"
 
@@ -201,6 +202,7 @@ static bool take_message(struct run *run) {
                 run->stands = true;
                 break;
         case INIT_GUARD:
+                masks_take_namespace(run->masks, master);
                 guard_take_namespace(run->guard, take_fd(&master));
                 r = run_order(run, ORDER_GO, 0, NULL, 0);
                 if (r < 0) {
@@ -461,7 +463,7 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                 if (r < 0)
                         return r;
         }
-        if (guard_start(run, &run->guard) < 0) /* before the box can do anything */
+        if (guard_start(run, &run->guard) < 0 || masks_start(run, &run->masks) < 0) /* before the box can do anything */
                 return error_oom(err);
         if (keep_start(run, &run->keep, &input.kept) < 0)
                 return error_oom(err);
@@ -596,6 +598,7 @@ void run_free(struct run *run) {
         group_free(run->group);
         stop_meter(run);
         relay_stop(run);
+        masks_free(run->masks);
         guard_free(run->guard);
         keep_finish(run->keep);
         keep_free(run->keep);

@@ -22,6 +22,7 @@ struct run {
         struct relay_link *relay; /* the process that carries the box's traffic, where there is one */
         struct guard *guard;      /* of a workspace that the box may write to */
         struct keep *keep;        /* of files that are copied into the box and saved back */
+        struct masks *masks;      /* of hidden paths that the host can replace */
         struct meter *meter;      /* of layers on disk, where they have a limit */
         struct pump *pumps[3];
         struct pump *screen, *keys; /* of the box's terminal: to the person, from the person */

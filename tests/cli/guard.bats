@@ -112,6 +112,11 @@ mv .git/info x; mkdir .git/info; echo a >.git/info/attributes | .git/info/attrib
 printf '[core]\nfsmonitor=x\n' >.git/config.worktree | .git/config.worktree" made
         agree
         rm -rf .cargo .config x
+        # What an earlier box left unreadable is watched all the same.
+        mkdir -m 100 .config
+        hutch -c 'echo x >.envrc; chmod 700 .config; mkdir .config/mise; echo x >.config/mise/c' 2>/dev/null
+        [ ! -e .envrc ] && [ ! -e .config/mise ]
+        rm -rf .config
         # A directory with more names than are compared is watched from the start.
         (mkdir many && cd many && git init -q . && seq 5000 | xargs touch)
         hutch -d many -c 'echo x >.envrc; mkdir .config; echo x >.config/mise.toml' 2>/dev/null
