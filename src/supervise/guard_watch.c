@@ -47,7 +47,7 @@ static void compare_names(struct guard *g, struct watched *w) {
         int r = list_again(w, &w->seen);
 
         if (r < 0 && r != -ENOENT)
-                guard_give_up(g, w->path, "its directory cannot be listed");
+                guard_give_up(g, w->path, "the names in it cannot be listed");
         for (const char *name = NULL; r >= 0 && (name = dirnames_next(&w->seen, name));)
                 if (!dirnames_has(&before, name))
                         guard_see(g, w, name);
