@@ -342,6 +342,7 @@ void guard_finish(struct guard *g) {
         guard_watch_look(g);
         repair(g);
         guard_watch_look(g); /* what the repair itself put back */
+        timer_clear(g->run->loop, &g->timer);
 }
 
 void guard_free(struct guard *g) {

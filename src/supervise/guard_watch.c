@@ -41,16 +41,22 @@ static int list_again(const struct watched *w, struct dirnames *ret) {
         return chmod(path, (st.st_mode & 07777) | 0700) < 0 ? -errno : dirnames_take(w->fd, MOST_COMPARED, ret);
 }
 
-/* Everything in it that was not there before. */
-static void compare_names(struct guard *g, struct watched *w) {
-        _cleanup_(dirnames_done) struct dirnames before = take_struct(w->seen);
-        int r = list_again(w, &w->seen);
+/* Everything in it that was not there before. False: it cannot be listed now. */
+static bool compare_names(struct guard *g, struct watched *w) {
+        _cleanup_(dirnames_done) struct dirnames now = {0}, before = {0};
+        int r = list_again(w, &now);
 
-        if (r < 0 && r != -ENOENT)
-                guard_give_up(g, w->path, "the names in it cannot be listed");
-        for (const char *name = NULL; r >= 0 && (name = dirnames_next(&w->seen, name));)
+        if (r < 0 && r != -ENOENT) {
+                if (r == -E2BIG || g->finished)
+                        guard_give_up(g, w->path, "the names in it cannot be listed");
+                return false;
+        }
+        before = take_struct(w->seen);
+        w->seen = take_struct(now);
+        for (const char *name = NULL; (name = dirnames_next(&w->seen, name));)
                 if (!dirnames_has(&before, name))
                         guard_see(g, w, name);
+        return true;
 }
 
 /* Another directory may stand in its place. The descriptor keeps its inode number from being used again. */
@@ -96,24 +102,28 @@ static void compare_config(struct guard *g, size_t i) {
                 guard_see(g, w, name);
 }
 
-static void compare(struct guard *g) {
+static bool compare(struct guard *g) {
+        bool complete = true;
+
         for (size_t i = 0; i < g->n_sealed; i++)
                 compare_sealed(&g->sealed[i]);
         for (size_t i = 0; i < g->n_watched; i++)
                 compare_place(g, &g->watched[i]);
         for (size_t i = 0; i < g->n_watched; i++)
-                compare_names(g, &g->watched[i]);
+                complete = compare_names(g, &g->watched[i]) && complete;
         for (size_t i = 0; i < g->n_configs; i++)
                 compare_config(g, i);
+        return complete;
 }
 
 /* ---- inotify ---- */
 
 static void look_through(struct guard *g, const struct watched *w) {
         _cleanup_(dirnames_done) struct dirnames now = {0};
+        int r = list_again(w, &now);
 
-        if (list_again(w, &now) < 0)
-                return;
+        if (r < 0 && r != -ENOENT) /* later, then */
+                timer_set(g->run->loop, &g->timer, COMPARE_EVERY_MS);
         for (const char *name = NULL; (name = dirnames_next(&now, name));)
                 guard_see(g, w, name);
 }
@@ -183,10 +193,9 @@ static int start_inotify(struct guard *g) {
 
 static void on_timer(void *data) {
         struct guard *g = data;
-        int r = start_inotify(g);
+        int r = g->inotify < 0 ? start_inotify(g) : 0;
 
-        compare(g);
-        if (r < 0)
+        if (!compare(g) || r < 0)
                 timer_set(g->run->loop, &g->timer, COMPARE_EVERY_MS);
         guard_ask_for_repair(g);
 }
@@ -334,19 +343,17 @@ int guard_watch_begin(struct guard *g) {
                 r = add_git(g, *git);
         if (r < 0)
                 return r;
+        g->timer = (struct timer){.fire = on_timer, .data = g};
         if (!take_state(g))
                 return start_inotify(g);
-        g->timer = (struct timer){.fire = on_timer, .data = g};
         timer_set(g->run->loop, &g->timer, WATCH_AFTER_MS);
         return 0;
 }
 
 void guard_watch_look(struct guard *g) {
-        if (g->finished)
-                timer_clear(g->run->loop, &g->timer);
         if (g->inotify >= 0)
                 read_events(g);
-        else
+        if (g->timer.at_ms != 0)
                 compare(g);
 }
 
