@@ -12,6 +12,8 @@ NOTES = {
     "bwrap": "the same namespaces, mounts and environment; no filter, no Landlock",
     "hutch": "`hutch run -- /bin/true`",
     "hutch on bwrap": "`--isolation bwrap`: bubblewrap builds the box, init checks it",
+    "hutch on landlock": "`--isolation landlock`: no namespaces",
+    "hutch on systemd-run": "`--isolation systemd-run`: systemd builds the box, init checks it",
     "hutch on docker": "`--isolation container`, the same image: docker builds the box, init checks it",
     "firejail": "`--noprofile --private --net=none --caps.drop=all --seccomp`; setuid root",
     "podman": "rootless, `--network none`, a root of three files",
@@ -30,7 +32,9 @@ def thresholds(r):
     api, streams = r["api"], r["streams"]
     ratio = lambda table, a, b: table[a]["median"] / table[b]["median"]
     return [
-        ("`hutch run -- /bin/true` / bwrap", ratio(r["latency"], "hutch", "bwrap"), 0.75, 0.6),
+        ("`hutch run -- /bin/true` / bwrap", ratio(r["latency"], "hutch", "bwrap"), 0.65, 0.6),
+        *([("`--isolation landlock` / bwrap", ratio(r["latency"], "hutch on landlock", "bwrap"), 0.4, None)]
+          if "hutch on landlock" in r["latency"] else []),
         ("one run through the C API, in an open box / bwrap", ratio(api, "small/run", "small/bwrap"), 0.65, 0.5),
         ("the same with opening and closing the box / bwrap", ratio(api, "small/open-run-close", "small/bwrap"), 0.65, 0.5),
         ("from a process with 1 GiB of touched memory / from a small one", ratio(api, "large/run", "small/run"), 1.1, None),
@@ -173,12 +177,13 @@ def main():
     with open(sys.argv[1]) as file:
         results = json.load(file)
     print_tables(results)
-    kept = ""  # what other programs of this directory measured and wrote there themselves
+    kept = []  # what other programs of this directory measured and wrote there themselves
     if os.path.exists(sys.argv[2] + "/benchmarks.md"):
         with open(sys.argv[2] + "/benchmarks.md") as file:
-            kept = "".join(re.findall(r"\n## (?:git in|Snapshots|Sessions)[^\n]*\n.*?(?=\n## |\Z)", file.read(), re.S))
+            kept = re.findall(r"\n## [^\n]*\n.*?(?=\n## |\Z)", file.read(), re.S)
+    page = markdown(results)
     with open(sys.argv[2] + "/benchmarks.md", "w") as file:
-        file.write(markdown(results) + kept)
+        file.write(page + "".join(text for text in kept if text.splitlines()[1] + "\n" not in page))
     with open(sys.argv[2] + "/benchmarks.svg", "w") as file:
         file.write(svg(results))
 

@@ -48,8 +48,15 @@ static bool is_spared(const struct guard *g, const char *path) {
 /* ---- quarantine ---- */
 
 void guard_give_up(struct guard *g, const char *path, const char *why) {
-        if (g->finished || g->run->failed)
+        _cleanup_(freep) char *text = NULL;
+
+        if (g->run->failed)
                 return;
+        if (g->finished) {
+                if (asprintf(&text, "%s: the host would run it, and %s", path, why) >= 0)
+                        note(g, NOTICE_PROTECTED_MADE, path, text);
+                return;
+        }
         error_set(&g->run->outcome.error, HUTCH_E_POLICY_REFUSED, EPERM,
                   "%s: the host would run it, and %s: the box was ended", path, why);
         run_give_up(g->run);
@@ -354,6 +361,7 @@ void guard_finish(struct guard *g) {
         guard_watch_look(g);
         repair(g);
         guard_watch_look(g); /* what the repair itself put back */
+        timer_clear(g->run->loop, &g->timer);
         if (g->kept)
                 kept_finish(g->kept);
 }

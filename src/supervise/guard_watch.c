@@ -50,16 +50,22 @@ static int list_names(const struct watched *w, size_t most, struct dirnames *ret
         return r < 0 ? r : dirnames_take(w->fd, most, ret);
 }
 
-/* Everything in it that was not there before. */
-static void compare_names(struct guard *g, struct watched *w) {
-        _cleanup_(dirnames_done) struct dirnames before = take_struct(w->seen);
-        int r = list_names(w, MOST_COMPARED, &w->seen);
+/* Everything in it that was not there before. False: it cannot be listed now. */
+static bool compare_names(struct guard *g, struct watched *w) {
+        _cleanup_(dirnames_done) struct dirnames now = {0}, before = {0};
+        int r = list_names(w, MOST_COMPARED, &now);
 
-        if (r < 0 && r != -ENOENT)
-                guard_give_up(g, w->path, "its directory cannot be listed");
-        for (const char *name = NULL; r >= 0 && (name = dirnames_next(&w->seen, name));)
+        if (r < 0 && r != -ENOENT) {
+                if (r == -E2BIG || g->finished)
+                        guard_give_up(g, w->path, "the names in it cannot be listed");
+                return false;
+        }
+        before = take_struct(w->seen);
+        w->seen = take_struct(now);
+        for (const char *name = NULL; (name = dirnames_next(&w->seen, name));)
                 if (!dirnames_has(&before, name))
                         guard_see(g, w, name);
+        return true;
 }
 
 /* Another directory may stand in its place. The descriptor keeps its inode number from being used again. */
@@ -105,24 +111,28 @@ static void compare_config(struct guard *g, size_t i) {
                 guard_see(g, w, name);
 }
 
-static void compare(struct guard *g) {
+static bool compare(struct guard *g) {
+        bool complete = true;
+
         for (size_t i = 0; i < g->n_sealed; i++)
                 compare_sealed(&g->sealed[i]);
         for (size_t i = 0; i < g->n_watched; i++)
                 compare_place(g, &g->watched[i]);
         for (size_t i = 0; i < g->n_watched; i++)
-                compare_names(g, &g->watched[i]);
+                complete = compare_names(g, &g->watched[i]) && complete;
         for (size_t i = 0; i < g->n_configs; i++)
                 compare_config(g, i);
+        return complete;
 }
 
 /* ---- inotify ---- */
 
 static void look_through(struct guard *g, const struct watched *w) {
         _cleanup_(dirnames_done) struct dirnames now = {0};
+        int r = list_names(w, MOST_COMPARED, &now);
 
-        if (list_names(w, MOST_COMPARED, &now) < 0)
-                return;
+        if (r < 0 && r != -ENOENT) /* later, then */
+                timer_set(g->run->loop, &g->timer, COMPARE_EVERY_MS);
         for (const char *name = NULL; (name = dirnames_next(&now, name));)
                 guard_see(g, w, name);
 }
@@ -205,12 +215,12 @@ static int start_inotify(struct guard *g) {
 
 static void on_timer(void *data) {
         struct guard *g = data;
-        int r = start_inotify(g);
+        int r = g->inotify < 0 ? start_inotify(g) : 0;
+        bool all = compare(g);
 
-        compare(g);
         g->touched = true; /* comparing sees names, and a kept file may have changed in place */
         check_kept(g);
-        if (r < 0)
+        if (!all || r < 0)
                 timer_set(g->run->loop, &g->timer, COMPARE_EVERY_MS);
         guard_ask_for_repair(g);
 }
@@ -359,21 +369,18 @@ int guard_watch_begin(struct guard *g) {
         if (r < 0)
                 return r;
         for (char *const *d = g->kept ? kept_directories(g->kept) : NULL; d && *d; d++)
-                guard_watch_add(g, *d, KIND_NAMES, strlen(*d),
-                                false); /* one that is watched already stays what it is */
+                guard_watch_add(g, *d, KIND_NAMES, strlen(*d), false); /* those that are watched stay what they are */
+        g->timer = (struct timer){.fire = on_timer, .data = g};
         if (!take_state(g))
                 return start_inotify(g);
-        g->timer = (struct timer){.fire = on_timer, .data = g};
         timer_set(g->run->loop, &g->timer, WATCH_AFTER_MS);
         return 0;
 }
 
 void guard_watch_look(struct guard *g) {
-        if (g->finished)
-                timer_clear(g->run->loop, &g->timer);
         if (g->inotify >= 0)
                 read_events(g);
-        else
+        if (g->timer.at_ms != 0)
                 compare(g);
 }
 

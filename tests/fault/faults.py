@@ -35,7 +35,8 @@ ERRORS = {
     "setpriority": ("EACCES",), "setpgid": ("EPERM",), "setsid": ("EPERM",), "getgroups": ("EINVAL",), "ioctl": ("EIO", "ENOTTY"),
     "landlock_create_ruleset": ("ENOMEM", "EOPNOTSUPP"), "landlock_add_rule": ("ENOMEM",), "landlock_restrict_self": ("ENOMEM", "E2BIG"),
     "close_range": ("ENOMEM", "ENOSYS"), "execve": ("ENOMEM", "EACCES", "EAGAIN"), "lseek": ("EINVAL",),
-    "sched_getaffinity": ("EINVAL",), "getrandom": ("EAGAIN",),
+    "sched_getaffinity": ("EINVAL",), "getrandom": ("EAGAIN",), "getrusage": ("EINVAL",), "statx": ("ENOMEM", "EACCES"),
+    "inotify_init1": ("EMFILE", "ENOMEM"), "inotify_add_watch": ("ENOSPC", "ENOMEM"),
 }
 # These cannot fail, or not with arguments that hutch gives them; failing kill(2) would leave what nothing could end.
 NEVER = {"getpid", "gettid", "getppid", "geteuid", "getegid", "getuid", "getgid", "umask", "uname", "exit_group", "exit", "rt_sigprocmask",
