@@ -1,6 +1,7 @@
 /* TCP: a connection that the kernel handed to the relay, and the one that the relay makes in its place. Bytes go
  * through a pipe by splice(), never through the relay's memory. Pipes come from a pool and are held only while they are
- * not empty, so that an idle connection costs two descriptors and one struct.
+ * not empty, so that an idle connection costs two descriptors and one struct. A few large ones are for streams: the
+ * kernel limits the pages in the pipes of a user (64 MiB), and the user has other programs.
  *
  * The box's connection is accepted before its other side is, so a program that would try the next address of a name has
  * no reason to: the relay does it in its place. An address that refuses, or is silent for RIVAL_MS, is followed by the
@@ -11,16 +12,18 @@
 
 #include "relay_internal.h"
 
-#define PIPE_SIZE (256 * 1024)
-#define TURNS 8          /* of one flow before others are served */
-#define OTHERS 8         /* addresses that are tried in the place of one */
-#define RIVAL_MS 250     /* then another address is tried beside the first */
-#define RIVALS_MOST 256  /* at a time, of all flows: each is a descriptor */
-#define CONNECT_MS 60000 /* then an address is given up */
-#define LEAVE_MS 3000    /* the same where the box has already sent everything: most likely it closed the connection */
+#define PIPE_SIZE (1024 * 1024)   /* the most that an ordinary user may have; smaller ones cost a stream a third */
+#define LARGE_AFTER (1024 * 1024) /* bytes; then a pipe of that size is worth it */
+#define TURNS 8                   /* of one flow before others are served */
+#define OTHERS 8                  /* addresses that are tried in the place of one */
+#define RIVAL_MS 250              /* then another address is tried beside the first */
+#define RIVALS_MOST 256           /* at a time, of all flows: each is a descriptor */
+#define CONNECT_MS 60000          /* then an address is given up */
+#define LEAVE_MS 3000 /* the same where the box has already sent everything: most likely it closed the connection */
 
 struct half { /* from ends[i] to ends[1 - i] */
         int pipe[2];
+        bool large; /* the pipe */
         size_t held;
         uint64_t total;
         bool ended, shut;
@@ -86,29 +89,39 @@ int flow_timeout(const struct relay *relay, uint64_t now) {
 /* ---- pipes ---- */
 
 static bool take_pipe(struct relay *relay, struct half *h) {
+        struct pipes *pool;
+
         if (h->pipe[0] >= 0)
                 return true;
-        if (relay->n_pipes > 0) {
-                relay->n_pipes--;
-                memcpy(h->pipe, relay->pipes[relay->n_pipes], sizeof(h->pipe));
+        h->large = h->total >= LARGE_AFTER && (relay->large.n > 0 || relay->n_large < LARGE_PIPES);
+        pool = h->large ? &relay->large : &relay->small;
+        if (pool->n > 0) {
+                pool->n--;
+                memcpy(h->pipe, pool->ends[pool->n], sizeof(h->pipe));
                 return true;
         }
         if (pipe2(h->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
                 h->pipe[0] = h->pipe[1] = -1;
                 return false;
         }
-        (void) fcntl(h->pipe[0], F_SETPIPE_SZ, PIPE_SIZE); /* a smaller one serves, too */
+        if (h->large) {
+                relay->n_large++;
+                (void) fcntl(h->pipe[0], F_SETPIPE_SZ, PIPE_SIZE); /* a smaller one serves, too */
+        }
         return true;
 }
 
 static void give_pipe(struct relay *relay, struct half *h) {
+        struct pipes *pool = h->large ? &relay->large : &relay->small;
+
         if (h->pipe[0] < 0)
                 return;
-        if (h->held == 0 && relay->n_pipes < MAX_PIPES)
-                memcpy(relay->pipes[relay->n_pipes++], h->pipe, sizeof(h->pipe));
+        if (h->held == 0 && pool->n < MAX_PIPES)
+                memcpy(pool->ends[pool->n++], h->pipe, sizeof(h->pipe));
         else {
                 close(h->pipe[0]);
                 close(h->pipe[1]);
+                relay->n_large -= h->large;
         }
         h->pipe[0] = h->pipe[1] = -1;
 }

@@ -37,8 +37,46 @@ static bool is_loopback(const struct address *a) {
         return streq(address_special(a) ?: "", "loopback");
 }
 
+/* How the host would reach an address; its own it reaches from the same one. */
+static bool find_source(const struct address *a, struct address *ret) {
+        struct sockaddr_storage sa;
+        socklen_t len = address_to_sockaddr(a, 9, &sa);
+        _cleanup_(closep) int fd = socket(a->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        uint16_t port;
+
+        *ret = (struct address){0};
+        if (fd < 0 || connect(fd, (struct sockaddr *) &sa, len) < 0)
+                return fd >= 0 && errno != ENETUNREACH;
+        len = sizeof(sa);
+        if (getsockname(fd, (struct sockaddr *) &sa, &len) == 0)
+                (void) address_from_sockaddr(&sa, ret, &port);
+        return true;
+}
+
+bool relay_is_own(const struct address *a) {
+        struct address source;
+
+        return find_source(a, &source) && address_equal(a, &source);
+}
+
+/* A service that listens on every address of the host is not meant for the box because its address is in a range, or
+ * because a name leads there: only a rule for just that address allows it. */
+static const struct net_rule *match_address(const struct relay *relay, const struct address *a, uint16_t port,
+                                            bool own) {
+        const unsigned all = a->family == AF_INET ? 32 : 128;
+
+        if (!own)
+                return rules_match_address(relay->rules, relay->n_rules, a, port);
+        for (size_t i = 0; i < relay->n_rules; i++)
+                if (relay->rules[i].kind == RULE_RANGE && relay->rules[i].range.bits == all &&
+                    rules_match_address(&relay->rules[i], 1, a, port))
+                        return &relay->rules[i];
+        return NULL;
+}
+
 void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret) {
         uint64_t now = relay_now_ms();
+        bool own;
 
         *ret = (struct verdict){0};
         if (is_loopback(a)) {
@@ -52,11 +90,12 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
         }
         if (!relay->config.outbound)
                 return;
+        own = relay_is_own(a);
         for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next) {
                 if (!address_equal(&p->address, a) || p->until_ms < now)
                         continue;
                 /* A name opens only the ports of a special address that a rule for the address opens as well. */
-                if (address_special(a) && !rules_match_address(relay->rules, relay->n_rules, a, port))
+                if ((own || address_special(a)) && !match_address(relay, a, port, own))
                         continue;
                 ret->rule = rules_match_name(relay->rules, relay->n_rules, p->name, port);
                 strcpy(ret->name, p->name);
@@ -65,7 +104,7 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
                         return;
                 }
         }
-        ret->rule = rules_match_address(relay->rules, relay->n_rules, a, port);
+        ret->rule = match_address(relay, a, port, own);
         ret->allowed = ret->rule != NULL;
 }
 
@@ -198,15 +237,6 @@ void relay_flush(struct relay *relay) {
         (void) send(relay->control.fd, &event, sizeof(event), MSG_NOSIGNAL);
 }
 
-/* Whether the host has a way to the address at all; an answer without one would only delay a program. */
-static bool is_routed(const struct address *a) {
-        struct sockaddr_storage sa;
-        socklen_t len = address_to_sockaddr(a, 9, &sa);
-        _cleanup_(closep) int fd = socket(a->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-        return fd >= 0 && (connect(fd, (struct sockaddr *) &sa, len) >= 0 || errno != ENETUNREACH);
-}
-
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) {
         size_t kept = 0;
         int r = 0;
@@ -214,8 +244,10 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
         for (size_t i = 0; i < answer->n; i++) {
                 const struct address *a = &answer->addresses[i];
                 const char *special = address_special(a);
+                struct address source;
+                bool routed = find_source(a, &source), own = address_equal(a, &source);
 
-                if (special && !rules_match_address(relay->rules, relay->n_rules, a, 0)) {
+                if ((own || special) && !match_address(relay, a, 0, own)) {
                         struct relay_event event = {.kind = RELAY_REFUSED};
                         struct {
                                 struct address a;
@@ -226,15 +258,18 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) 
                         memset(&key, 0, sizeof(key));
                         key.a = *a;
                         strcpy(key.name, name);
-                        snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
+                        if (special)
+                                snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
+                        else
+                                snprintf(event.rule, sizeof(event.rule), "the name leads to the host itself");
                         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
                         snprintf(event.name, sizeof(event.name), "%s", name);
-                        if (!streq(special, "loopback"))
+                        if (!streq(special ?: "", "loopback"))
                                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
                         send_refusal(relay, &event, &key, sizeof(key));
                         continue;
                 }
-                if (!is_routed(a))
+                if (!routed) /* an answer without a way would only delay a program */
                         continue;
                 r = pin_one(relay, name, a, answer->ttl);
                 if (r < 0)
@@ -288,18 +323,20 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
         struct relay_event event = {.kind = RELAY_REFUSED, .udp = udp, .port = port};
         const struct pin *pin = find_pin(relay, a, NULL);
         char text[ADDRESS_TEXT];
+        bool own;
 
         memset(&key, 0, sizeof(key));
         key.a = *a;
         key.port = port;
         key.udp = udp;
+        own = !is_loopback(a) && relay_is_own(a);
         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
-        snprintf(event.rule, sizeof(event.rule), "%s", rule);
+        snprintf(event.rule, sizeof(event.rule), "%s", own ? "an address of the host itself" : rule);
         if (pin)
                 snprintf(event.name, sizeof(event.name), "%s", pin->name);
         if (is_loopback(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host-port %u", port);
-        else if (pin && !address_special(a))
+        else if (pin && !own && !address_special(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", pin->name, port);
         else if (port)
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", address_format_port(a, port, text));

@@ -123,7 +123,7 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
 }
 
 /* Programs in the box find names of /etc/hosts without asking the resolver: their addresses are allowed from the start,
- * unless they are special. */
+ * unless they are special or the host's own. */
 static void add_rules_from_hosts(struct relay *relay) {
         const struct resolver *resolver = &relay->resolver;
         const size_t n = relay->n_own_rules;
@@ -132,7 +132,8 @@ static void add_rules_from_hosts(struct relay *relay) {
                 for (size_t k = 0; k < n && relay->n_rules < n + MAX_FROM_HOSTS; k++) {
                         const struct address *a = &resolver->hosts[i].address;
 
-                        if (!rules_match_name(&relay->rules[k], 1, resolver->hosts[i].name, 0) || address_special(a))
+                        if (!rules_match_name(&relay->rules[k], 1, resolver->hosts[i].name, 0) || address_special(a) ||
+                            relay_is_own(a))
                                 continue;
                         relay->rules[relay->n_rules] = (struct net_rule){.kind = RULE_RANGE,
                                                                          .range = {*a, a->family == AF_INET ? 32 : 128},

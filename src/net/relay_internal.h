@@ -27,7 +27,8 @@ struct pin {
 #define PIN_BUCKETS 1024
 #define MAX_PINS 4096
 #define MAX_REFUSALS 512
-#define MAX_PIPES 256
+#define MAX_PIPES 64 /* in a pool */
+#define LARGE_PIPES 16
 
 struct refusal {
         uint64_t hash;
@@ -81,8 +82,11 @@ struct relay {
         struct flow *ready, *dead;
         struct waiting rivals, connects, leavers; /* flows that connect, in the order of their time */
         size_t n_rivals;
-        int pipes[MAX_PIPES][2];
-        size_t n_pipes;
+        struct pipes {
+                int ends[MAX_PIPES][2];
+                size_t n;
+        } small, large; /* that are empty */
+        size_t n_large; /* in use or not */
         struct datagram *datagrams;
         size_t n_datagrams;
         uint64_t swept_ms;
@@ -98,6 +102,7 @@ struct verdict {
         const struct net_rule *rule;
 };
 
+bool relay_is_own(const struct address *a); /* of the host */
 void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret);
 /* Pins the addresses of an answer and removes those that may not be reached; -errno if nothing can be pinned. */
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);

@@ -1,6 +1,8 @@
-"""A network for tests: a namespace of its own with test hosts at documentation addresses, a test resolver, and servers.
+"""A network for tests: a namespace that is the host, and one outside of it with test hosts at documentation addresses, a test
+resolver, and servers. A pair of virtual interfaces connects them.
 
-enter() moves the calling process there; by root without, by anybody else with a user namespace around it."""
+enter() moves the calling process to the host; by root without, by anybody else with a user namespace around it."""
+import contextlib
 import ctypes
 import os
 import socket
@@ -16,7 +18,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 HOST4, OTHER4, RESOLVER = "203.0.113.7", "203.0.113.8", "203.0.113.53"
 HOST6, OTHER6 = "2001:db8::7", "2001:db8::8"
-PRIVATE = "10.7.7.7"
+PRIVATE, METADATA = "10.7.7.7", "169.254.169.254"
+OWN4, OWN6 = "203.0.113.1", "2001:db8::1"  # the host's
+OUTSIDE = [HOST4, OTHER4, RESOLVER, PRIVATE, METADATA, HOST6, OTHER6]
 NAMES = {
     "allowed.example": [HOST4, HOST6],
     "four.example": [HOST4],
@@ -24,7 +28,8 @@ NAMES = {
     "other.example": [OTHER4, OTHER6],
     "a.wild.example": [HOST4],
     "notallowed.example": [OTHER4],
-    "metadata.example": ["169.254.169.254"],
+    "own.example": [OWN4, OWN6],
+    "metadata.example": [METADATA],
     "local.example": ["127.0.0.1"],
     "lan.example": [PRIVATE],
     "mapped.example": ["::ffff:127.0.0.1"],
@@ -58,11 +63,48 @@ def enter():
         os.chmod(f.name, 0o644)
         _check(libc.mount(f.name.encode(), os.path.realpath(path).encode(), None, MS_BIND, None), path)
         files.append(f.name)
-    for command in (["link", "set", "lo", "up"],) + tuple(
-            ["address", "add", a + ("/128" if ":" in a else "/32"), "dev", "lo"] + (["nodad"] if ":" in a else [])
-            for a in (HOST4, OTHER4, RESOLVER, PRIVATE, "169.254.169.254", HOST6, OTHER6)):
-        _ip(*command)
-    _ip("route", "add", "local", "192.0.2.0/24", "dev", "lo")
+    _connect()
+
+
+_spaces = []  # descriptors: outside, the host
+
+
+def _move(space):
+    _check(libc.setns(space, CLONE_NEWNET), "setns")
+
+
+@contextlib.contextmanager
+def outside():
+    """What the calling thread does in it, it does outside of the host: sockets stay there."""
+    _move(_spaces[0])
+    try:
+        yield
+    finally:
+        _move(_spaces[1])
+
+
+def _connect():
+    _spaces.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY))
+    _check(libc.unshare(CLONE_NEWNET), "unshare")
+    _spaces.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY))
+    _ip("link", "add", "near", "type", "veth", "peer", "name", "far")
+    _ip("link", "set", "far", "netns", f"/proc/self/fd/{_spaces[0]}")
+    _join("near", [OWN4, OWN6], OUTSIDE + ["192.0.2.0/24"])
+    with outside():
+        _join("far", OUTSIDE, [OWN4, OWN6])
+
+
+def _join(link, own, others):
+    with open("/proc/sys/net/ipv6/conf/all/accept_dad", "w") as f:
+        f.write("0")  # or addresses work after a second only
+    with open(f"/proc/sys/net/ipv6/conf/{link}/accept_dad", "w") as f:
+        f.write("0")
+    for name in "lo", link:
+        _ip("link", "set", name, "up")
+    for a in own:
+        _ip("address", "add", a + ("/128" if ":" in a else "/32"), "dev", link, *(["nodad"] if ":" in a else []))
+    for a in others:
+        _ip("route", "add", a, "dev", link, *(["src", own[0]] if ":" not in a else []))
 
 
 # What ip(8) does needs capabilities that do not survive an exec as an ordinary user: they are made ambient.
@@ -75,7 +117,7 @@ def _ambient():
 
 
 def _ip(*args):
-    subprocess.run(["ip", *args], check=True, preexec_fn=_ambient)
+    subprocess.run(["ip", *args], check=True, preexec_fn=_ambient, pass_fds=_spaces)
 
 
 def _answer(query, tcp=False):
@@ -107,6 +149,10 @@ def _answer(query, tcp=False):
 class _Threading(socketserver.ThreadingMixIn):
     daemon_threads = True
     allow_reuse_address = True
+
+    def __init__(self, address, handler):
+        with outside() if address[0] in OUTSIDE else contextlib.nullcontext():
+            super().__init__(address, handler)
 
     def handle_error(self, request, client_address):
         pass  # a box that resets a connection
@@ -171,15 +217,16 @@ def serve(kind, address, port, handler):
 
 def be_silent(address, port):
     """A host that does not answer: the backlog of the listener is full, so that further SYNs are dropped."""
-    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-    s.bind((address, port))
-    s.listen(0)
-    held = [s]
-    for i in range(4):
-        c = socket.socket(s.family)
-        c.setblocking(False)
-        c.connect_ex((address, port))
-        held.append(c)
+    with outside():
+        s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        s.bind((address, port))
+        s.listen(0)
+        held = [s]
+        for i in range(4):
+            c = socket.socket(s.family)
+            c.setblocking(False)
+            c.connect_ex((address, port))
+            held.append(c)
     return held
 
 
@@ -187,7 +234,7 @@ def serve_all():
     serve(_Udp, RESOLVER, 53, _Resolve)
     serve(_Tcp, RESOLVER, 53, _ResolveTcp)
     serve(_Udp, RESOLVER, 5353, _Echo)
-    for a in (HOST4, OTHER4, PRIVATE, "169.254.169.254"):
+    for a in (HOST4, OTHER4, PRIVATE, METADATA):
         serve(_Tcp, a, 80, _Page)
         serve(_Udp, a, 4433, _Echo)
     for a in (HOST6, OTHER6):
@@ -195,3 +242,4 @@ def serve_all():
         serve(_Udp6, a, 4433, _Echo)
     serve(_Tcp, HOST4, 8080, _Page)
     serve(_Tcp, "127.0.0.1", 5432, _Page)
+    serve(_Tcp, "0.0.0.0", 5434, _Page)
