@@ -3,12 +3,8 @@
 
 #include <stdlib.h>
 
+#include "run.h"
 #include "verbs.h"
-
-struct explain_options {
-        const char *text;
-        bool json;
-};
 
 static const struct option options[] = {
         {"cmd", 'c', "TEXT", "explain shell text", OPTION_AT(struct explain_options, text)},

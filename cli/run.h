@@ -8,6 +8,11 @@ struct run_options {
         bool json, json_lines, capture, quiet, die_with_parent;
 };
 
+struct explain_options {
+        const char *text;
+        bool json;
+};
+
 /* Runs what is to be run; *ret stays NULL where not even a result exists. */
 typedef int cli_runner(void *data, const hutch_request *request, hutch_result **ret, hutch_error *err);
 

@@ -122,7 +122,9 @@ void cli_load_config(struct invocation *in) {
         const struct run_options *run = in->verb == &verb_run || in->verb == &verb_shell ? in->options : NULL;
         bool person = run && isatty(STDERR_FILENO) && !run->quiet && !run->json && !run->json_lines;
         hutch_error err = {0};
-        const char *command = in->command ? in->command[0] : NULL;
+        const struct explain_options *explain = in->verb == &verb_explain ? in->options : NULL;
+        const char *text = run ? run->text : explain ? explain->text : NULL;
+        const char *command = in->command ? in->command[0] : text;
 
         if (in->error.code != HUTCH_OK)
                 return;

@@ -220,9 +220,10 @@ static inline bool hutch_option_describe(size_t index, hutch_option_info *ret) {
  * mistake, hutch_policy_events() has all of them. */
 HUTCH_EXPORT int hutch_policy_load_file(hutch_policy *policy, const char *path, hutch_error *err);
 
-/* Reads what `hutch run` reads, beneath what the policy has: the profile of the command (NULL: none is chosen by name),
- * the person's config.yaml and .jail, the workspace's own files as far as they are trusted, and the file of the option
- * "config". `for_person`: notices are read by a person, so that what is shown once may be shown now. */
+/* Reads what `hutch run` reads, beneath what the policy has: the profile of the command or of the first word of shell
+ * text (NULL: none is chosen by name), the person's config.yaml and .jail, the workspace's own files as far as they are
+ * trusted, and the file of the option "config". `for_person`: notices are read by a person, so that what is shown once
+ * may be shown now. */
 HUTCH_EXPORT int hutch_policy_load_config(hutch_policy *policy, const char *command, bool for_person, hutch_error *err);
 
 /* Notices from reading the files, NULL-terminated (NULL: none); owned by the policy. */

@@ -30,7 +30,9 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->have[HUTCH_G_NETWORK] =
                 policy_network(policy) == HUTCH_NET_DENY || policy_network(policy) == HUTCH_NET_OPEN ? STRENGTH_FULL
                                                                                                      : STRENGTH_NONE;
-        ret->lack[HUTCH_G_NETWORK] = "without a network namespace only --net deny and --net open are supported";
+        ret->lack[HUTCH_G_NETWORK] =
+                "without a network namespace only --net deny and --net open are supported: use --net open, or let "
+                "users make namespaces (see 'hutch doctor')";
         ret->have[HUTCH_G_PROTECTED] =
                 policy_workspace(policy) == HUTCH_WORKSPACE_RW || policy_has_access(policy, HUTCH_WRITE)
                         ? STRENGTH_PARTIAL

@@ -38,6 +38,8 @@
         X(TOOLCHAIN_ATTACHED, "toolchain_attached",                                                                    \
           INFO)                                 /* subject: a directory of the home that programs of PATH live in */   \
         X(PROFILE_MADE, "profile_made", NOTICE) /* subject: a file or directory of the profile's, made for it */       \
+        X(PROFILE_NOT_KEPT, "profile_not_kept",                                                                        \
+          WARNING)                                   /* subject: a file that is saved in the box and lost with it */   \
         X(KEPT_NOT_SAVED, "kept_not_saved", WARNING) /* subject: a file that the box saved and the host did not get */ \
         X(PROTECTED_MADE, "protected_made", WARNING) /* subject: a name that the host would run, now in quarantine */  \
         X(PROTECTED_REPLACED, "protected_replaced", INFO) /* subject: a protected file that the host replaced */       \

@@ -1,6 +1,7 @@
 /* Text from strangers; see text.h. */
 #include "text.h"
 
+#include <errno.h>
 #include <stdint.h>
 
 #include "macro.h"
@@ -155,4 +156,15 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
                 }
         }
         return best <= limit ? found : NULL;
+}
+
+int text_first_word(const char *text, char **ret) {
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
+        size_t n = strspn(text += strspn(text, " \t\n"), plain);
+
+        *ret = NULL;
+        if (n == 0 || !strchr(" \t\n;|&<>", text[n])) /* which finds the end, too */
+                return 0;
+        *ret = strndup(text, n);
+        return *ret ? 0 : -ENOMEM;
 }

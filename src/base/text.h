@@ -7,6 +7,9 @@
 
 #include "buf.h"
 
+/* The word that shell text begins with, if it is a plain one: *ret is NULL if not. 0 or -ENOMEM. */
+int text_first_word(const char *text, char **ret);
+
 bool text_is_utf8(const void *data, size_t len);
 
 /* How many bytes at the end are the begun but unfinished part of a character: 0 to 3. */

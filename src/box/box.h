@@ -125,7 +125,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
               const char *shell, struct plan **ret, struct hutch_error *err);
 
 /* What a run of a profile's own command needs on the host and would make itself (MISSING_MAKE_FILE, …). */
-int box_make_missing(const struct hutch_policy *p, struct report *report);
+int box_make_missing(const struct hutch_policy *p, struct report *report, struct hutch_error *err);
 /* The policy without such paths, where they do not exist; *ret stays as it is where all do. */
 int box_drop_missing(const struct hutch_policy *p, struct hutch_policy **ret);
 

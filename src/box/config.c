@@ -12,6 +12,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../base/text.h"
 #include "../policy/jail.h"
 #include "../policy/profile.h"
 #include "../policy/value.h"
@@ -305,6 +306,17 @@ static const char *choose_profile(const struct config *c, const char *command, b
         return command ? profile_for_command(command) : NULL;
 }
 
+/* Whether a person has decided on the network: then no address of a variable is added. */
+static bool has_network(const struct config *c) {
+        static const enum part speaks[] = {PART_GIVEN, PART_WORKSPACE, PART_PERSON};
+        bool decided = policy_is_set(c->p, KEY_NETWORK) && policy_number(c->p, KEY_NETWORK) != HUTCH_NET_ALLOWLIST;
+
+        for (size_t i = 0; i < ARRAY_SIZE(speaks); i++)
+                decided |= c->parts[speaks[i]] && policy_is_set(c->parts[speaks[i]], KEY_NETWORK) &&
+                           policy_number(c->parts[speaks[i]], KEY_NETWORK) != HUTCH_NET_ALLOWLIST;
+        return decided;
+}
+
 static int read_profile(struct config *c, const char *command) {
         _cleanup_(profile_freep) struct profile *profile = NULL;
         _cleanup_(freep) char *text = NULL;
@@ -324,6 +336,8 @@ static int read_profile(struct config *c, const char *command) {
                 r = new_part(c->p, policy_dir(c->p), &c->parts[PART_PROFILE], c->err);
         if (r >= 0)
                 r = profile_read(profile, command, c->parts[PART_PROFILE], c->err);
+        if (r >= 0 && !has_network(c))
+                r = config_allow_urls(profile, c->p, c->env, c->parts[PART_PROFILE], c->err);
         if (r < 0 || asked)
                 return r;
         snprintf(line, sizeof(line), "using profile '%s'%s%s", name, profile->summary ? ": " : "",
@@ -406,7 +420,7 @@ static int introduce(struct hutch_policy *p, char *const *env, struct hutch_erro
 int config_load(struct hutch_policy *p, const char *command, bool for_person, char *const *env,
                 struct hutch_error *err) {
         struct config c = {.p = p, .env = env, .for_person = for_person, .err = err};
-        _cleanup_(freep) char *dir = NULL;
+        _cleanup_(freep) char *dir = NULL, *word = NULL;
         bool any = false;
         int r;
 
@@ -420,7 +434,9 @@ int config_load(struct hutch_policy *p, const char *command, bool for_person, ch
         if (r >= 0)
                 r = read_workspace(&c);
         if (r >= 0)
-                r = read_profile(&c, command);
+                r = command && text_first_word(command, &word) < 0 ? error_oom(err) : 0;
+        if (r >= 0)
+                r = read_profile(&c, command && access(command, F_OK) == 0 ? command : word);
         for (enum part i = 0; i < N_PARTS; i++)
                 any |= c.parts[i] != NULL;
         if (r >= 0 && any)

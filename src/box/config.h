@@ -6,10 +6,17 @@
 #include "../trust/trust.h"
 
 /* Reads one policy file over what p has. */
+struct profile;
+
+/* Allows the hosts of the profile's `urls` variables, with the variable as origin. */
+int config_allow_urls(const struct profile *profile, const struct hutch_policy *caller, char *const *env,
+                      struct hutch_policy *part, struct hutch_error *err);
+
 int config_load_file(struct hutch_policy *p, const char *path, struct hutch_error *err);
 
 /* Reads what applies beneath what p has: the command's profile, config.yaml and .jail of the person, .jail and
- * hutch.yaml of the workspace, --config. `command` chooses the profile (NULL: none is chosen by it). `for_person`:
+ * hutch.yaml of the workspace, --config. `command` chooses the profile (NULL: none is chosen by it); of shell
+ * text it is the first word. `for_person`:
  * notices reach a person, so what is shown only once may be shown now. */
 int config_load(struct hutch_policy *p, const char *command, bool for_person, char *const *env,
                 struct hutch_error *err);

@@ -43,7 +43,7 @@ static int make(const char *home, const char *path, bool directory) {
         return 0;
 }
 
-int box_make_missing(const struct hutch_policy *p, struct report *report) {
+int box_make_missing(const struct hutch_policy *p, struct report *report, struct hutch_error *err) {
         _cleanup_(freep) char *text = NULL, *names = NULL;
 
         if (policy_number(p, KEY_IDENTITY) == HUTCH_AS_USER)
@@ -60,14 +60,14 @@ int box_make_missing(const struct hutch_policy *p, struct report *report) {
                         continue;
                 if (asprintf(&longer, "%s%s~%s", names ? names : "", names ? ", " : "",
                              path_tail(rule->path, p->home)) < 0)
-                        return -ENOMEM;
+                        return error_oom(err);
                 free(names);
                 names = longer;
         }
         if (!names)
                 return 0;
         if (asprintf(&text, "made for the profile, so that what is kept there is not lost with the box: %s", names) < 0)
-                return -ENOMEM;
+                return error_oom(err);
         struct hutch_event event = event_notice(NOTICE_PROFILE_MADE, names, "--profile none", text);
         report_event(report, &event);
         return 0;

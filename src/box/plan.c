@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "../base/text.h"
 #include "../host/beside.h"
 #include "box.h"
 #include "docker.h"
@@ -48,8 +49,14 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
                 return r;
         /* A box that runs as another user than the caller gets nothing of the caller's home either. */
         if (!input.session && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
+                _cleanup_(freep) char *word = NULL;
+
+                if (request->command && text_first_word(request->command, &word) < 0)
+                        return error_oom(err);
                 r = survey_look_for_command(survey, policy,
-                                            request->command || !request->argv ? NULL : request->argv[0],
+                                            request->command ? word
+                                            : request->argv  ? request->argv[0]
+                                                             : NULL,
                                             policy_dir(policy));
                 if (r < 0)
                         return error_oom(err);

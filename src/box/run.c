@@ -84,8 +84,9 @@ static int plan_run(hutch_box *box, const struct hutch_request *request, struct 
         _cleanup_(plan_freep) struct plan *plan = NULL;
         int r;
 
-        if (box_make_missing(box->policy, report) < 0)
-                return error_oom(err);
+        r = box_make_missing(box->policy, report, err);
+        if (r < 0)
+                return r;
         r = make_plan(box->policy, request, &box->context->facts, NULL, &plan, err);
         if (r >= 0 && plan->image && plan->build_image)
                 r = image_ensure(plan->engine, plan->image, err);

@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
+#include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../policy/variables.h"
@@ -228,6 +229,9 @@ static int search_further(struct plan *plan, const struct plan_input *in) {
                 if ((rule->access != HUTCH_READ && rule->access != HUTCH_WRITE && rule->access != HUTCH_COW) ||
                     in->survey->paths[i].type != S_IFDIR)
                         continue;
+                /* A person names a directory to work in; a profile, one that the agent fills. */
+                if (rule->access != HUTCH_READ && startswith(rule->origin, "profile "))
+                        continue;
                 for (size_t k = 0; r >= 0 && k < ARRAY_SIZE(within); k++) {
                         _cleanup_(freep) char *one = NULL;
 
@@ -300,6 +304,36 @@ static int note_refused(struct plan *plan, const char *name) {
                            "%s was not set for the script: it decides which code runs", name);
 }
 
+/* A profile's value may name the home, the workspace and the PATH so far. */
+static int set_of_profile(struct plan *plan, const struct plan_input *in, const struct env_rule *rule) {
+        const struct {
+                const char *name, *value;
+        } names[] = {
+                {"${HOME}", plan->home},
+                {"${PATH}", strv_find_assignment(plan->env, "PATH")},
+                {"${WORKSPACE}", in->survey->workspace.real},
+        };
+        _cleanup_(freep) char *value = NULL;
+        struct buf text = {0};
+        int r;
+
+        for (const char *at = rule->value; *at;) {
+                size_t i = 0;
+
+                while (i < ARRAY_SIZE(names) && !startswith(at, names[i].name))
+                        i++;
+                if (i == ARRAY_SIZE(names)) {
+                        buf_put(&text, at++, 1);
+                        continue;
+                }
+                buf_puts(&text, names[i].value ? names[i].value : "");
+                at += strlen(names[i].name);
+        }
+        value = buf_take_string(&text);
+        r = value ? set(plan, rule->name, value, rule->origin) : -ENOMEM;
+        return r;
+}
+
 static int apply_rules(struct plan *plan, const struct plan_input *in) {
         int r = 0;
 
@@ -308,6 +342,8 @@ static int apply_rules(struct plan *plan, const struct plan_input *in) {
 
                 if (rule->value && refuses(in, rule->name))
                         r = note_refused(plan, rule->name);
+                else if (rule->value && startswith(rule->origin, "profile "))
+                        r = set_of_profile(plan, in, rule);
                 else if (rule->value)
                         r = set(plan, rule->name, rule->value, rule->origin);
                 else if (strchr(rule->name, '*'))

@@ -14,6 +14,34 @@ static bool can_keep(const struct plan *plan, const struct plan_input *in) {
                in->facts->openat2;
 }
 
+/* What the agent saves would be lost, or it is not even logged in. */
+int plan_note_kept(struct plan *plan, const struct plan_input *in) {
+        bool other_home = policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER;
+
+        for (size_t i = 0; plan->traits && i < in->policy->n_kept; i++) {
+                const struct kept_rule *rule = &in->policy->kept[i];
+                bool attached = false;
+
+                if (strv_length(rule->keys) > 0)
+                        continue;
+                for (size_t s = 0; s < plan->n_steps; s++)
+                        attached |= (plan->steps[s].kind == STEP_KEEP || plan->steps[s].kind == STEP_BIND) &&
+                                    plan->steps[s].source && streq(plan->steps[s].source, rule->path);
+                for (size_t k = 0; !other_home && k < in->policy->n_paths; k++) /* attached by its real path */
+                        attached |= streq(in->policy->paths[k].path, rule->path);
+                if (attached && !other_home)
+                        continue;
+                return events_note(&plan->events, NOTICE_PROFILE_NOT_KEPT, rule->path, other_home ? "--as host" : NULL,
+                                   other_home
+                                           ? "%s: the box has another home (--as user): a login on the host does not "
+                                             "count there, and one in the box is lost with it"
+                                           : "%s does not exist on the host, and this box has no copy of it: what is "
+                                             "saved there is lost with the box; log in on the host first",
+                                   rule->path);
+        }
+        return 0;
+}
+
 int plan_add_kept(struct plan *plan, const struct plan_input *in) {
         const char *workspace = in->survey->workspace.real;
 

@@ -189,8 +189,12 @@ static int set_command(struct plan *plan, const struct plan_input *in, struct hu
                 if (r >= 0)
                         r = strv_push(&plan->argv, request->command);
         } else
-                for (size_t i = 0; r >= 0 && request->argv && request->argv[i]; i++)
+                for (size_t i = 0; r >= 0 && request->argv && request->argv[i]; i++) {
                         r = strv_push(&plan->argv, request->argv[i]);
+                        for (char **own = i == 0 && !plan->nested ? in->policy->arguments : NULL; r >= 0 && own && *own;
+                             own++)
+                                r = strv_push(&plan->argv, *own);
+                }
         if (r < 0)
                 return error_oom(err);
         if (!plan->argv || !plan->argv[0][0])
@@ -342,6 +346,8 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                                              : plan_add_grants(plan, in, err);
         if (r >= 0 && plan->session && own_root && in->traits & TRAIT_DELEGATED &&
             plan_add_step(plan, (struct step){.kind = STEP_TMPFS, .mode = 0700, .dest = plan->channel}) < 0)
+                r = error_oom(err);
+        if (r >= 0 && plan_note_kept(plan, in) < 0)
                 r = error_oom(err);
         if (r >= 0)
                 r = plan_add_env(plan, in, err);

@@ -211,6 +211,7 @@ int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const c
 bool plan_has_too_many_parts(const struct plan_input *in, const struct path_fact *fact);
 /* Files of an agent's that are copied into the box and saved back, where the backend allows that; with the home. */
 int plan_add_kept(struct plan *plan, const struct plan_input *in);
+int plan_note_kept(struct plan *plan, const struct plan_input *in);     /* those that are not */
 bool plan_keeps(const struct plan *plan, const struct path_rule *rule); /* such a copy takes the rule's place */
 int plan_add_tools(struct plan *plan, const struct plan_input *in);
 int plan_add_git_identity(struct plan *plan, const struct plan_input *in);

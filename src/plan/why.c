@@ -77,6 +77,11 @@ static void suggest(const char *path, struct place_answer *a) {
                 snprintf(a->fix, sizeof(a->fix), "leave out the rule that hides it: %.400s", a->step->origin);
                 break;
         case PLACE_READ:
+                if (startswith(a->step->origin, "profile ")) { /* what the host's agent runs or obeys */
+                        snprintf(a->fix, sizeof(a->fix),
+                                 "the profile keeps it read-only: change it outside of the box");
+                        break;
+                }
                 snprintf(a->fix, sizeof(a->fix),
                          a->step->flags & STEP_GRANTED ? "--rw %.400s" : "--cow / to write to a copy of the system",
                          path);

@@ -44,6 +44,7 @@ int policy_encode(const struct hutch_policy *p, struct buf *ret) {
                 wire_put_strv(ret, p->kept[i].keys);
                 wire_put_str(ret, p->kept[i].origin);
         }
+        wire_put_strv(ret, p->arguments);
         wire_put_u32(ret, (uint32_t) p->n_env);
         for (size_t i = 0; i < p->n_env; i++) {
                 wire_put_str(ret, p->env[i].name);
@@ -114,6 +115,7 @@ static int get_rest(struct wire_reader *r, struct hutch_policy *p) {
                         return -EBADMSG;
                 result = policy_add_kept(p, path, keys, origin);
         }
+        p->arguments = wire_get_strv(r);
         for (uint32_t n = wire_get_count(r, 12); n > 0 && result >= 0; n--) {
                 _cleanup_(freep) char *name = wire_get_str(r), *value = wire_get_str(r), *origin = wire_get_str(r);
 

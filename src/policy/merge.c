@@ -106,6 +106,13 @@ static int merge_kept(struct merging *m) {
         return 0;
 }
 
+static int merge_arguments(struct merging *m) {
+        for (char **one = m->trusted ? m->over->arguments : NULL; one && *one; one++)
+                if (strv_push(&m->p->arguments, *one) < 0)
+                        return error_oom(m->err);
+        return 0;
+}
+
 static int merge_env(struct merging *m) {
         for (size_t i = 0; i < m->over->n_env; i++) {
                 const struct env_rule *rule = &m->over->env[i];
@@ -156,6 +163,8 @@ int policy_merge(struct hutch_policy *p, const struct hutch_policy *over, bool t
                 r = merge_paths(&m);
         if (r >= 0)
                 r = merge_kept(&m);
+        if (r >= 0)
+                r = merge_arguments(&m);
         if (r >= 0)
                 r = merge_env(&m);
         if (r >= 0 && events_add_all(&p->events, &over->events) < 0)

@@ -64,6 +64,7 @@ void policy_free(struct hutch_policy *p) {
                 free(p->kept[i].origin);
         }
         free(p->kept);
+        strv_free(p->arguments);
         for (size_t i = 0; i < p->n_env; i++) {
                 free(p->env[i].name);
                 free(p->env[i].value);
@@ -107,6 +108,8 @@ int policy_copy(const struct hutch_policy *p, struct hutch_policy **ret) {
                         return r;
                 copy->paths[copy->n_paths - 1].missing = p->paths[i].missing;
         }
+        if (strv_copy(p->arguments, &copy->arguments) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < p->n_kept; i++) {
                 r = policy_add_kept(copy, p->kept[i].path, p->kept[i].keys, p->kept[i].origin);
                 if (r < 0)

@@ -62,6 +62,7 @@ struct hutch_policy {
         size_t n_paths;
         struct kept_rule *kept;
         size_t n_kept;
+        char **arguments; /* put behind the command's name; of a profile, for its own command */
         struct env_rule *env;
         size_t n_env;
         struct host_rule *hosts;

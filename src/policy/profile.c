@@ -52,6 +52,8 @@ void profile_free(struct profile *profile) {
         free(profile->summary);
         strv_free(profile->commands);
         strv_free(profile->files);
+        strv_free(profile->urls);
+        strv_free(profile->arguments);
         node_free(profile->root);
         free(profile);
 }
@@ -90,10 +92,15 @@ static int read_head(struct profile *p, const struct node *head, struct hutch_er
                         r = read_words(p, value, &p->commands, err);
                 else if (streq(key, "files"))
                         r = read_words(p, value, &p->files, err);
+                else if (streq(key, "urls"))
+                        r = read_words(p, value, &p->urls, err);
+                else if (streq(key, "arguments"))
+                        r = read_words(p, value, &p->arguments, err);
                 else if (streq(key, "keep")) /* read with the settings */
                         r = value->kind == NODE_LIST ? 0 : bad(p, value, "must be a list of files", err);
                 else if (!streq(key, "summary"))
-                        r = bad(p, head->items[i], "unknown key of a profile (known: summary, commands, files, keep)",
+                        r = bad(p, head->items[i],
+                                "unknown key of a profile (known: summary, commands, files, arguments, urls, keep)",
                                 err);
                 else if (value->kind != NODE_SCALAR)
                         r = bad(p, value, "the summary is one line of text", err);
@@ -202,5 +209,7 @@ int profile_read(const struct profile *profile, const char *command, struct hutc
                 mark_made(profile, command, p);
         for (size_t i = 0; r >= 0 && kept && i < kept->n; i++)
                 r = read_kept(profile, kept->items[i], p, err);
+        if (r >= 0 && is_own_command(profile, command) && strv_copy(profile->arguments, &p->arguments) < 0)
+                r = error_oom(err);
         return r;
 }

@@ -6,6 +6,8 @@
  *     summary: what it is for, one line
  *     commands: [claude]            # on one line: the build makes an index of it
  *     files: [package.json]         # in the workspace, for profiles that a workspace's files suggest
+ *     arguments: [--no-sandbox]     # behind the command's name: its own sandbox stands down, unless --allow-nested
+ *     urls: [X_BASE_URL]            # variables of the caller's: the service that the command is to use instead
  *     keep:                         # files that the command replaces at each save: see struct kept_rule
  *       - ~/.x/auth.json
  *       - {path: ~/.x.json, keys: [theme, projects.*.cost]}
@@ -19,7 +21,7 @@
 
 struct profile {
         char *name, *summary;
-        char **commands, **files;
+        char **commands, **files, **urls, **arguments;
         struct node *root;
 };
 

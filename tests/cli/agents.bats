@@ -14,7 +14,7 @@ more_setup() {
         echo '{}' >"$HOME/.gemini/settings.json"
         for agent in claude codex gemini; do
                 mkdir -p "$HOME/.local/share/$agent/versions"
-                printf '#!/bin/sh\neval "$1"\n' >"$HOME/.local/share/$agent/versions/1"
+                printf '#!/bin/sh\n[ "$1" != -c ] || shift 2\neval "$1"\n' >"$HOME/.local/share/$agent/versions/1"
                 chmod +x "$HOME/.local/share/$agent/versions/1"
                 ln -s "../share/$agent/versions/1" "$HOME/.local/bin/$agent"
         done
@@ -136,4 +136,73 @@ save='save() { cat >"$1.new" && mv "$1.new" "$1"; }; '
         hutch trust --yes 2>/dev/null || true
         run hutch claude true
         [ "$status" = 125 ] && [[ $output == *hutch.yaml:*profile* ]]
+}
+
+@test "the service at another address is reachable: its host and port are allowed, with the variable as origin" {
+        ANTHROPIC_BASE_URL=https://user:pw@gate.example:8443/v1 run hutch explain claude true
+        [[ $output == *"gate.example:8443  (ANTHROPIC_BASE_URL)"* ]]
+        for url in http://127.0.0.1:4000 http://localhost:4000/x 'http://[::1]:4000'; do
+                ANTHROPIC_BASE_URL=$url run hutch explain claude true
+                [[ $output == *"host port 4000"* ]]
+        done
+        OPENAI_BASE_URL=http://proxy.example/v1 run hutch explain codex true
+        [[ $output == *"proxy.example:80  (OPENAI_BASE_URL)"* ]]
+        ANTHROPIC_BASE_URL=http://127.0.0.1:4000 run hutch explain --net deny claude true # a person's word holds
+        [[ $output == *"network   none"* ]] && [[ $output != *"host port"* ]]
+        for url in 'ftp://gate.example' 'gate.example' 'http://:80' 'http://gate.example:99999' ''; do
+                ANTHROPIC_BASE_URL=$url run hutch explain claude true
+                [ "$status" = 0 ] && [[ $output != *"(ANTHROPIC_BASE_URL)"* ]]
+        done
+        ANTHROPIC_BASE_URL=https://gate.example run hutch explain --profile claude gemini true # the profile's own variables only
+        [[ $output == *"gate.example:443"* ]]
+        ANTHROPIC_BASE_URL=https://gate.example run hutch explain codex true
+        [[ $output != *"gate.example"* ]]
+}
+
+@test "programs of the home come first in an agent's PATH, and mise trusts the workspace" {
+        mkdir -p "$HOME/.local/share/mise/shims"
+        run hutch --json claude 'echo $PATH; echo $MISE_YES $MISE_TRUSTED_CONFIG_PATHS'
+        [[ $(field "$output" .stdout) == "$HOME/.local/bin:$HOME/.local/share/mise/shims:"*$'\n'"1 $PWD" ]]
+        run hutch --json --env 'MISE_YES=${HOME}' true # a person's own value is taken as it is
+        run hutch --json --env 'X=${HOME}' sh -c 'echo $X'
+        [ "$(field "$output" .stdout)" = '${HOME}' ]
+}
+
+@test "shell text takes the profile of its first word, and nothing else does" {
+        run hutch --json -c "claude 'cat ~/.claude/.credentials.json'; true"
+        [ "$(field "$output" .stdout)" = '["token"]' ]
+        [[ $(hutch explain -c 'claude x' 2>/dev/null) == *"profile claude"* ]]
+        for text in 'echo claude' 'X=1 claude' '"claude" x' 'rm -rf ./claude'; do
+                [[ $(hutch explain -c "$text" 2>/dev/null) != *"profile claude"* ]]
+        done
+}
+
+@test "an agent's own sandbox stands down, unless --allow-nested lets it work" {
+        run hutch explain codex exec hi
+        [[ $output == *"codex -c 'sandbox_mode=\"danger-full-access\"' exec hi"* ]]
+        run hutch explain --allow-nested codex exec hi
+        [[ $output == *"codex exec hi"* ]]
+        run hutch explain --profile codex other exec hi # arguments are for the profile's own command
+        [[ $output == *"other exec hi"* ]]
+        run hutch --json gemini 'echo $GEMINI_SANDBOX'
+        [ "$(field "$output" .stdout)" = false ]
+}
+
+@test "a program that the agent wrote to its own directories is no command of the box" {
+        mkdir -p "$HOME/.codex/sessions/bin"
+        printf '#!/bin/sh\necho evil\n' >"$HOME/.codex/sessions/bin/git-evil"
+        chmod +x "$HOME/.codex/sessions/bin/git-evil"
+        run -127 hutch --profile codex git-evil
+        [[ $output != *evil$'\n'* ]]
+        run hutch --profile none --rw "$HOME/.codex/sessions" git-evil # a person's directory is searched
+        [ "$status" = 0 ]
+}
+
+@test "a box with another home says that the agent is not logged in there" {
+        run hutch --json --as user --profile claude true
+        [ "$(field "$output" '[.notices[] | select(.code == "profile_not_kept").severity] | first')" = warning ]
+        run hutch why --profile claude "$HOME/.claude/settings.json"
+        [[ $output == *"the profile keeps it read-only"* ]] && [[ $output != *--rw* ]]
+        run hutch why --profile claude "$HOME/.claude.json"
+        [[ $output == *"as a copy"* ]] && [[ $output != *--rw* ]]
 }
