@@ -301,16 +301,21 @@ static void give_up_kept(void *data, const char *path) {
         guard_give_up(data, path, "the box goes on changing it");
 }
 
-int guard_start(struct run *run, struct guard **ret) {
+int guard_start(struct run *run, struct guard **ret, struct hutch_error *err) {
         struct kept_user user = {.report = report_kept, .give_up = give_up_kept};
         struct guard *g;
         int r;
 
         if (!run->in.plan->guard.quarantine)
                 return 0;
+        /* The guard makes readable what a box has closed, and must not do that to a workspace that its owner closed. */
+        for (char **top = run->in.plan->guard.tops; top && *top; top++)
+                if (access(*top, X_OK) < 0 && errno == EACCES)
+                        return error_set(err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", *top,
+                                         errno_text(errno));
         g = calloc(1, sizeof(*g));
         if (!g)
-                return -ENOMEM;
+                return error_oom(err);
         g->run = run;
         g->inotify = g->mounts = -1;
         user.data = g;
@@ -321,7 +326,7 @@ int guard_start(struct run *run, struct guard **ret) {
                 note(g, NOTICE_GUARD_MISSING, NULL,
                      "the workspace's protected names are not watched: inotify is not available");
                 guard_free(g);
-                return r == -ENOMEM ? r : 0;
+                return r == -ENOMEM ? error_oom(err) : 0;
         }
         *ret = g;
         return 0;

@@ -463,7 +463,10 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                 if (r < 0)
                         return r;
         }
-        if (guard_start(run, &run->guard) < 0 || masks_start(run, &run->masks) < 0) /* before the box can do anything */
+        r = guard_start(run, &run->guard, err); /* before the box can do anything */
+        if (r < 0)
+                return r;
+        if (masks_start(run, &run->masks) < 0)
                 return error_oom(err);
         if (keep_start(run, &run->keep, &input.kept) < 0)
                 return error_oom(err);
