@@ -153,7 +153,8 @@ static int reclaim(struct destination *d) {
             same_file(&opened, &now))
                 return ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0 ? fail(d->name, hutch_errno_text(errno))
                                                                                 : 0;
-        cli_complain("warning: --result %s: the file was replaced while the command ran; it was written again", d->name);
+        cli_complain("warning: --result %s: the file was replaced while the command ran; it was written again",
+                     d->name);
         if (unlinkat(d->dir, d->base, 0) < 0 && errno != ENOENT)
                 return fail(d->name, hutch_errno_text(errno));
         fresh = openat(d->dir, d->base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

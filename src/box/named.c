@@ -214,8 +214,8 @@ int named_connect(const char *name, struct named *ret, int *ret_socket, struct b
         if (r == -ENOENT || r == -ECONNREFUSED) {
                 if (n.fd >= 0)
                         swept(n.path);
-                return error_set(err, HUTCH_E_SESSION_CLOSED, -r,
-                                 "no such session: '%s' (see 'hutch session list')", name);
+                return error_set(err, HUTCH_E_SESSION_CLOSED, -r, "no such session: '%s' (see 'hutch session list')",
+                                 name);
         }
         if (r >= 0)
                 r = greet(n.fd, socket);

@@ -31,9 +31,8 @@ static int clone_error(const struct plan *plan, int errnum, struct hutch_error *
                 return error_set(err, HUTCH_E_SETUP_FAILED, errnum, "cannot start the box: %s", errno_text(errnum));
         return error_set(
                 err, HUTCH_E_BACKEND_UNAVAILABLE, errnum, "cannot make the box's namespaces: %s%s", errno_text(errnum),
-                errnum == ENOSPC
-                        ? " (the limit in /proc/sys/user/max_*_namespaces is reached)"
-                        : ": this host does not allow user namespaces: run 'hutch doctor' for the remedy");
+                errnum == ENOSPC ? " (the limit in /proc/sys/user/max_*_namespaces is reached)"
+                                 : ": this host does not allow user namespaces: run 'hutch doctor' for the remedy");
 }
 
 static void forget(struct launched *box) {

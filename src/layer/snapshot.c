@@ -119,8 +119,8 @@ int snapshot_open(const char *root, const char *id, const char *workspace, struc
                         r = find_by_name(state, id, workspace, ret);
         }
         if (r == -ENOENT)
-                return error_set(err, HUTCH_E_PATH_MISSING, r,
-                                 "no such snapshot: '%s' (see 'hutch snapshot --list')", id);
+                return error_set(err, HUTCH_E_PATH_MISSING, r, "no such snapshot: '%s' (see 'hutch snapshot --list')",
+                                 id);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "snapshot '%s' is being removed", id);
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot read snapshot '%s': %s", id, errno_text(-r)) : 0;

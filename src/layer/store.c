@@ -323,8 +323,8 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
                         return r;
         }
         if (r < 0)
-                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s (remove it with 'hutch discard --box %s')", id,
-                                 errno_text(-r), id);
+                return error_set(err, HUTCH_E_IO, r, "cannot read box %s: %s (remove it with 'hutch discard --box %s')",
+                                 id, errno_text(-r), id);
         *ret = take_ptr(box);
         return 0;
 }

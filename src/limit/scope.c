@@ -65,10 +65,10 @@ static int ask_manager(struct hutch_error *err) {
                 while (waitpid(child, &status, 0) < 0 && errno == EINTR)
                         ;
         if (r != 0 || status != 0)
-                return error_set(
-                        err, HUTCH_E_GUARANTEE_UNAVAILABLE, r ? r : EPERM,
-                        "limits: the %s systemd gives no delegated scope ('busctl' failed): run 'hutch doctor' for details",
-                        geteuid() == 0 ? "system's" : "user's");
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r ? r : EPERM,
+                                 "limits: the %s systemd gives no delegated scope ('busctl' failed): run 'hutch "
+                                 "doctor' for details",
+                                 geteuid() == 0 ? "system's" : "user's");
         return 0;
 }
 

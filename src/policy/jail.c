@@ -20,8 +20,8 @@ static int read_line(struct hutch_policy *p, const char *name, size_t number, ch
                 return 0;
         if (line[0] != '/')
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
-                                 "%s:%zu: '%.200s' is not an absolute path: each line of a .jail file must be one", name,
-                                 number, line);
+                                 "%s:%zu: '%.200s' is not an absolute path: each line of a .jail file must be one",
+                                 name, number, line);
         snprintf(origin, sizeof(origin), "%s:%zu", name, number);
         r = policy_add_path_plain(p, HUTCH_READ, line, NULL, origin, err);
         if (r >= 0)

@@ -90,11 +90,11 @@ struct survey {
         size_t n_paths;
         struct toolchain_fact *toolchains;
         size_t n_toolchains;
-        char **tool_env; /* variables that name their directories */
+        char **tool_env;                       /* variables that name their directories */
         struct certificate_fact *certificates; /* where the policy has a network */
         size_t n_certificates;
         struct settings_fact settings[N_SETTINGS];
-        char **path;     /* the directories of the caller's PATH, as the box has them; NULL: not looked at */
+        char **path; /* the directories of the caller's PATH, as the box has them; NULL: not looked at */
         struct system_fact system[N_SYSTEM_MOST];
         size_t n_system;
         char *resolv_conf; /* the real path of /etc/resolv.conf */

@@ -341,9 +341,8 @@ int warden_client_check_hold(int socket, struct hutch_error *err) {
         if (message_send(socket, &question, sizeof(question), NULL, 0) >= 0)
                 (void) read_reply(socket, WARDEN_HELD, &answer, sizeof(answer), NULL, 0, err);
         if (answer.result == -EAGAIN)
-                return error_set(
-                        err, HUTCH_E_IO, EAGAIN,
-                        "a process of the session went on while its files were copied: end it first");
+                return error_set(err, HUTCH_E_IO, EAGAIN,
+                                 "a process of the session went on while its files were copied: end it first");
         if (answer.result < 0)
                 return error_set(err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box ended while it was copied");
         return 0;
