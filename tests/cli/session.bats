@@ -319,9 +319,9 @@ two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
 @test "start: a name that is taken is refused, the name is 'default' if none is given, and a bad one says what can be" {
         begin
         run hutch session start
-        told 125 "there is a session 'default' already: \`hutch session stop default\` ends it"
+        told 125 "session 'default' already exists (end it with 'hutch session stop default')"
         run hutch session start default
-        told 125 "there is a session 'default' already"
+        told 125 "session 'default' already exists"
         expect "the first one lives" "$(sh_ default 'echo on')" on
         for name in ../x .x -x 'a b' a/b '' "$(printf 'x%.0s' {1..65})"; do
                 run hutch session start -- "$name"
@@ -332,7 +332,7 @@ two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
                 }
         done
         run hutch session run nobody -c true
-        told 125 "there is no session 'nobody'"
+        told 125 "no such session: 'nobody'"
         expect list "$(hutch session list | awk 'NR == 2 {print $1, $NF}')" "default $T/ws"
         agree
 }
@@ -386,7 +386,7 @@ start b --idle-timeout soon            | is not a duration" one
         hutch discard
         expect boxes "$(ls "$BOXES")" ""
         run hutch session stop a
-        told 125 "there is no session 'a'"
+        told 125 "no such session: 'a'"
         agree
 }
 
@@ -437,7 +437,7 @@ start b --idle-timeout soon            | is not a duration" one
         lives "$pid" || differs "ended while it ran a command"
         await dead "$pid" || differs "lives on"
         run hutch session run a -c true
-        told 125 "there is no session 'a'"
+        told 125 "no such session: 'a'"
         expect directory "$(ls -A "$SESSIONS")" ""
         expect kept "$(hutch diff --name-only | sed 's|.*/||')" new
         agree
@@ -451,7 +451,7 @@ start b --idle-timeout soon            | is not a duration" one
         kill -9 "$pid"
         gone "sleep $NAP"
         run hutch session run a -c true
-        told 125 "there is no session 'a'"
+        told 125 "no such session: 'a'"
         expect list "$(hutch session list)" ""
         begin a
         expect "the name is free" "$(sh_ a 'ls /workspace; echo on')" on
