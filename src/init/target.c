@@ -293,20 +293,24 @@ static int open_pipe(const struct init_input *in, int ends[2]) {
         return 0;
 }
 
-#define EXEC_MOST 1000 /* milliseconds */
+#define STOPS_MOST 1000
+#define EXEC_MOST 30000 /* milliseconds: a program that is read from a slow disk by a busy machine takes its time */
 #define CHILD_STACK (SANITIZED ? 512 * 1024 : 16 * 1024)
 
 /* Until the child has executed its program or exited. A child that was killed closes the pipe as well. */
 static int await_exec(pid_t pid, int pipe) {
         struct pollfd end = {.fd = pipe};
+        unsigned stops = 0;
 
-        for (unsigned i = 0; i < EXEC_MOST; i++) {
+        for (unsigned i = 0; i < EXEC_MOST && stops < STOPS_MOST; i++) {
                 siginfo_t stop = {0};
 
                 if (poll(&end, 1, 1) > 0)
                         return 0;
-                if (waitid(P_PID, (id_t) pid, &stop, WSTOPPED | WNOHANG) == 0 && stop.si_pid == pid)
+                if (waitid(P_PID, (id_t) pid, &stop, WSTOPPED | WNOHANG) == 0 && stop.si_pid == pid) {
                         kill(pid, SIGCONT);
+                        stops++;
+                }
         }
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);

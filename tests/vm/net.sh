@@ -14,5 +14,5 @@ while read -r line; do
         "not ok"*) say "not ok" "net: ${line#not ok * - }" ;;
         "#"*) echo "$line" ;;
         esac
-done < <(HUTCH_MUST_WORK='' "$HUTCH_SRC/tests/net/run" "--net loopback:" "UDP to an" "half close" "DNS over TCP" "refused at once" "a port of the host" "a published port, under" "unreachable" 2>&1)
+done < <(HUTCH_MUST_WORK='' HUTCH_SLOW=5 "$HUTCH_SRC/tests/net/run" "--net loopback:" "UDP to an" "half close" "DNS over TCP" "refused at once" "a port of the host" "a published port, under" "unreachable" 2>&1)
 finish
