@@ -163,15 +163,15 @@ E
                 manifest: damaged | start(b"s 10 1 9223372036854775807 9223372036854775807 f\0")
                 manifest: damaged | start(b"z x\0")
                 not what the manifest says | start(b"s 10 1 2 3 f\0"); add(U + "f", b"1234")
-                `hutch export` made | add("other", b"x")
-                `hutch export` made | add("hutch-box", b"{}")
-                `hutch export` made | add("hutch-box", b"not json")
-                `hutch export` made | add("hutch-box", type=tarfile.SYMTYPE, link="x")
-                `hutch export` made | add("hutch-box", box)
-                `hutch export` made | add("hutch-box", box); add(U + "x", b"x")
-                `hutch export` made | start(); add("layers/1/upper/x", b"x")
-                `hutch export` made | start(); add("extra", b"x")
-                `hutch export` made | pass
+                an archive that | add("other", b"x")
+                an archive that | add("hutch-box", b"{}")
+                an archive that | add("hutch-box", b"not json")
+                an archive that | add("hutch-box", type=tarfile.SYMTYPE, link="x")
+                an archive that | add("hutch-box", box)
+                an archive that | add("hutch-box", box); add(U + "x", b"x")
+                an archive that | start(); add("layers/1/upper/x", b"x")
+                an archive that | start(); add("extra", b"x")
+                an archive that | pass
                 later version | add("hutch-box", box.replace(b"1,", b"9,", 1))' hostile
         [ "$(cat "$T/outside")" = secret ] || differs "outside was written"
         [ -z "$(getfattr -d "$T/outside" 2>/dev/null)" ] || differs "outside has attributes"

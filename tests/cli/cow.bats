@@ -199,7 +199,7 @@ echo '* filter=x' >.gitattributes                                          | .gi
         run hutch diff --name-only
         [ "$output" = two ] || differs "after discard --box: $output"
         hutch discard
-        reviews 125 "there is no box 'nosuch'" diff --box nosuch
+        reviews 125 "no such box: 'nosuch'" diff --box nosuch
         reviews 125 "is not a box" discard --box ../..
         reviews 125 "no box has changes" discard
         untouched

@@ -232,7 +232,7 @@ END
                 fresh in/sub; $HUTCH_BUILD/hutch --workspace cow -c 'echo y >in/sub/a; echo z >file' 2>/dev/null; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>/dev/null
                 umount in/sub; $HUTCH_BUILD/hutch run --box '' cat in/sub/a 2>&1; $HUTCH_BUILD/hutch discard in/sub/a; $HUTCH_BUILD/hutch run --box '' cat file 2>/dev/null"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
-        [[ $output == "hutch: box "*" was begun with other mounts or --cow paths, and has changes in $T/ws/tree/in"*"that it would not see now: apply or discard them first"$'\nx\ny\nhutch: box '*"$T/ws/tree/in/sub that it"*$'first\nz' ]] || differs "$output"
+        [[ $output == "hutch: box "*" was started with other mounts or --cow paths and has changes in $T/ws/tree/in"*"that it would not see now: apply or discard them first"$'\nx\ny\nhutch: box '*"$T/ws/tree/in/sub that it"*$'first\nz' ]] || differs "$output"
         agree
 }
 

@@ -106,7 +106,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         hutch snapshot one >/dev/null
         hutch snapshot 'two words' >/dev/null
         run hutch snapshot one
-        told 125 "there is a snapshot 'one' already"
+        told 125 "snapshot 'one' already exists"
         run hutch snapshot --list
         [ "${#lines[@]}" -eq 3 ] && [[ $output == *" one "* && $output == *"two words"*"$T/ws" ]] || differs "$output"
         # Another workspace has names of its own.
@@ -118,7 +118,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         [ "$(hutch run --box "$BOX" -c ls 2>/dev/null)" = $'src\nx' ] || differs "the wrong one was taken"
         hutch snapshot --remove one
         run hutch restore one
-        told 125 "there is no snapshot 'one'"
+        told 125 "no such snapshot: 'one'"
         [ "$(hutch snapshot --list | wc -l)" -eq 3 ] || differs "$(hutch snapshot --list)"
         all_gone
         run hutch snapshot --list
@@ -228,7 +228,7 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         kill $pid
         wait $pid || :
         run hutch run --box nothing true
-        told 125 "there is no box"
+        told 125 "no such box"
         all_gone
         agree
 }
