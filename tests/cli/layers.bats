@@ -97,7 +97,7 @@ ours() { am_root && echo "" || echo -r; }
         [ "$status" -ne 99 ] || skip "needs overlayfs in a user namespace"
         [ "${lines[0]}" = "hutch: cannot attach $T/b/m copy-on-write: its file system cannot be the lower layer of an overlay, or another was just mounted inside" ] || differs "$output"
         [ "${lines[1]} ${lines[2]}" = "125 top" ] || differs "$output"
-        [ "${lines[3]}" = "hutch: workspace $T/ws/many cannot be copy-on-write: other file systems are mounted inside of it, and the directories beside them are too many to have a layer each (251)" ] || differs "$output"
+        [ "${lines[3]}" = "hutch: workspace $T/ws/many cannot be copy-on-write: other file systems are mounted inside, and too many directories (251) would need separate layers" ] || differs "$output"
         [[ ${lines[4]} == 125 && ${lines[5]} == "hutch: --cow $T/ws/many cannot be copy-on-write: "* ]] || differs "$output"
         [ "$(find "$HOME/.local/state/hutch/boxes" -mindepth 1 | wc -l)" -eq 0 ] || differs "left behind: $(find "$HOME/.local/state/hutch/boxes")"
         agree
@@ -270,7 +270,7 @@ END
         run mounting -r "cd tree && fresh in/sub || exit 99
                 $HUTCH_BUILD/hutch --workspace cow true; echo \$?; truncate -s 20M large; $HUTCH_BUILD/hutch --workspace cow --json stat -c %s large"
         [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
-        [ "${lines[0]}" = "hutch: cannot attach $T/ws/tree copy-on-write: other file systems are mounted inside of it, so the files right in it would have to be copied, and there are more than 256M" ] || differs "$output"
+        [ "${lines[0]}" = "hutch: cannot attach $T/ws/tree copy-on-write: other file systems are mounted inside, so its own files would have to be copied, and they are larger than 256M" ] || differs "$output"
         [ "${lines[1]}" = 125 ] || differs "$output"
         [ "$(field "${lines[2]}" .stdout)" = 20971520 ] || differs "$output"
         [[ $(field "${lines[2]}" '.notices[].text') == *"20 MiB of files in $T/ws/tree were copied into memory"* ]] || differs "$output"

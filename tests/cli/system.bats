@@ -155,7 +155,7 @@ inside() { hutch --cow / "$@" 2>"$T/said" || differs "[$*] ended with $?: $(cat 
 }
 
 @test "what cannot be had is refused or told" {
-        refused "--cow /:/x | it would open the host's / to the box
+        refused "--cow /:/x | it would give the box the host's /
 --cow / --isolation none | copy-on-write is not supported with --isolation none"
 }
 

@@ -48,7 +48,7 @@ wrapped() { # wrapped OPTIONS… -- COMMAND…: sets W to the words of the wrapp
         [ ! -e "$file" ]
         run "${W[@]}"
         [ "$status" -eq 125 ]
-        [[ $output == *"each can be run once" ]]
+        [[ $output == *"(each can be run once)" ]]
 }
 
 @test "wrap: a request in a box's reach, of another mode or shape is refused" {
