@@ -137,10 +137,8 @@ static void test_corrupted(void **state) {
                         b.data[i] = values[v];
                         r = decode_copy(b.data, b.len, &plan);
                         unit_check(r == 0 || (r == -EBADMSG && !plan), "byte %zu as %u: %d", i, values[v], r);
-                        if (r == 0) {
-                                use(plan);
-                                taken++;
-                        }
+                        if (r == 0 && taken++ % 8 == 0)
+                                use(plan); /* which costs ten times as much as to decode it */
                 }
                 b.data[i] = was;
         }
