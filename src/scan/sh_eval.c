@@ -697,7 +697,7 @@ static struct value simple(struct eval *ev, const struct sh_node *node, struct v
         var = eval_variable(ev, c.argv[0].s, c.argv[0].len, false);
         c.function = var && var->function;
         eval_emit(ev, &c);
-        if (c.function)
+        if (var && var->function)
                 call_function(ev, var->function, &c);
         eval_inner_commands(ev, &c, input, element, 0);
         return capture || c.n_redirs ? static_output(ev, &c, input) : unknown;
