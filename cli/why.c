@@ -37,10 +37,6 @@ static char *probe(const struct invocation *in, const char *script, const char *
         return text;
 }
 
-static bool is_path(const char *target) {
-        return !strstr(target, "://") && (strchr("/~.", target[0]) || (strchr(target, '/') && target[0] != '['));
-}
-
 static int why(const struct invocation *in) {
         const char *target = in->args[0];
         hutch_error err = {0};
@@ -52,7 +48,7 @@ static int why(const struct invocation *in) {
                 return EXIT_HUTCH;
         }
         fputs(text, stdout);
-        if (is_path(target)) { /* the first line begins with the whole path */
+        if (text[0] == '/') { /* the answer for a path begins with it */
                 path = strndup(text, (size_t) (strstr(text, ": ") - text));
                 seen = path ? probe(in, path_probe, path) : NULL;
                 free(path);

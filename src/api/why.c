@@ -181,6 +181,14 @@ static bool is_path(const char *target) {
         return target[0] == '/' || target[0] == '~' || target[0] == '.' || (strchr(target, '/') && target[0] != '[');
 }
 
+/* A single word may be a host or a file of the current directory. */
+static bool names_file(const struct hutch_policy *p, const char *target) {
+        _cleanup_(freep) char *path = NULL;
+        struct stat st;
+
+        return !strchr(target, ':') && policy_resolve(p, target, &path, NULL) >= 0 && lstat(path, &st) == 0;
+}
+
 int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed, char **ret, hutch_error *err) {
         static const char *const argv[] = {"true", NULL};
         const struct hutch_request request = {.struct_size = sizeof(request), .argv = argv};
@@ -204,7 +212,7 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
                 r = error_oom(err);
         if (r < 0)
                 return r;
-        if (is_path(host)) {
+        if (is_path(host) || names_file(policy, host)) {
                 r = policy_resolve(policy, host, &path, err);
                 if (r < 0)
                         return r;

@@ -152,6 +152,17 @@ static int make_path(struct plan *plan, const struct survey *survey) {
         return set(plan, "PATH", len ? joined : standard_path, "default");
 }
 
+/* None where another program mounts the root as an image: the mode and the owner of a directory there are its own. */
+static int set_runtime(struct plan *plan) {
+        char path[64] = SCRATCH "/run";
+
+        if (!plan->traits || plan->traits & TRAIT_IMAGE)
+                return 0;
+        if (plan->traits & TRAIT_OWN_ROOT)
+                snprintf(path, sizeof(path), RUNTIME_DIR "%u", plan->uid);
+        return set(plan, "XDG_RUNTIME_DIR", path, "default");
+}
+
 /* What lets package managers work in a private place of the box: pip need not spare a system that is not at risk, and
  * without --cow / the home gets what would go to /usr. nvm does not work with the second, and has places that it
  * manages itself. */
@@ -191,6 +202,8 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
         if (r >= 0)
                 r = set(plan, "TMPDIR", plan->traits && !(plan->traits & TRAIT_OWN_ROOT) ? SCRATCH "/tmp" : "/tmp",
                         "default");
+        if (r >= 0)
+                r = set_runtime(plan);
         if (r >= 0 && plan->traits)
                 r = add_tool_defaults(plan, in);
         /* The checkout above the workspace is a mount of its own, and git would stop there. */

@@ -104,6 +104,13 @@ static int add_own(struct plan *plan, const struct plan_input *in, const char *d
                                                  .origin = (char *) origin});
 }
 
+/* Sockets and locks of the box's programs: XDG_RUNTIME_DIR, at the usual place. */
+static int add_runtime(struct plan *plan) {
+        _cleanup_(freep) char *path = NULL;
+
+        return asprintf(&path, RUNTIME_DIR "%u", plan->uid) < 0 ? -ENOMEM : add_tmpfs(plan, path, 0700, NULL);
+}
+
 static int add_own_folders(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
         int r;
@@ -114,6 +121,8 @@ static int add_own_folders(struct plan *plan, const struct plan_input *in) {
                 r = add_tmpfs(plan, "/var/tmp", 01777, NULL);
         if (r >= 0)
                 r = add_tmpfs(plan, "/run", 0755, NULL);
+        if (r >= 0)
+                r = add_runtime(plan);
         if (r >= 0 && !home_is_usable(survey, plan->home)) {
                 free(plan->home);
                 plan->home = strdup("/home/user");

@@ -315,6 +315,8 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 r = add_own(plan, SCRATCH "/tmp", 0700);
         if (r >= 0)
                 r = add_own(plan, SCRATCH "/home", 0700);
+        if (r >= 0)
+                r = add_own(plan, SCRATCH "/run", 0700);
         for (size_t i = 0; r >= 0 && i < survey->n_toolchains; i++)
                 if (!survey->toolchains[i].link)
                         r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");

@@ -196,6 +196,8 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
 #define SCRATCH "/.hutch"
 #define PLAN_COPY SCRATCH "/copy/" /* and the layer's number: a private copy */
 bool plan_has_copies(const struct plan *plan);
+/* XDG_RUNTIME_DIR of a box with its own root, and the uid inside. */
+#define RUNTIME_DIR "/run/user/"
 int plan_check_grants(const struct plan_input *in, struct hutch_error *err);
 int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* The same for a box whose root is an image. */

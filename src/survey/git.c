@@ -211,29 +211,74 @@ static int seal_names(struct survey *s) {
         return r;
 }
 
-/* The person's name and mail, for the box's own configuration of git. */
-static int find_identity(struct survey *s) {
-        static const char *const files[] = {".config/git/config", ".gitconfig"};
+/* ---- the person ---- */
 
-        for (size_t i = 0; s->home && i < ARRAY_SIZE(files); i++) {
-                _cleanup_(freep) char *file = join(s->home, files[i]);
-                int r = file ? config_value(file, "user.name", &s->git_name) : -ENOMEM;
+static int take_value(const char *line, const char *key, char **ret) {
+        char *value;
 
-                if (r >= 0)
-                        r = config_value(file, "user.email", &s->git_email);
-                if (r < 0)
-                        return r;
-        }
+        if (!startswith(line, key))
+                return 0;
+        value = gitconfig_unquote(line + strlen(key));
+        if (!value)
+                return -ENOMEM;
+        free(*ret);
+        *ret = value;
         return 0;
+}
+
+/* An include counts where it stands, as for git; one with a condition does not. */
+static int read_identity(struct survey *s, const char *file, unsigned depth) { /* NOLINT(misc-no-recursion) */
+        _cleanup_(strv_freep) char **values = NULL;
+        _cleanup_(freep) char *text = NULL, *directory = NULL;
+        size_t len = 0;
+        int r = read_whole_file(AT_FDCWD, file, MOST_CONFIG, &text, &len);
+
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        r = gitconfig_list(text, len, &values);
+        if (r >= 0)
+                r = path_dirname(file, &directory);
+        for (char **v = values; r >= 0 && v && *v; v++) {
+                _cleanup_(freep) char *named = NULL, *path = NULL;
+
+                r = take_value(*v, "user.name=", &s->git_name);
+                if (r >= 0)
+                        r = take_value(*v, "user.email=", &s->git_email);
+                if (r >= 0 && depth > 0)
+                        r = take_value(*v, "include.path=", &named);
+                if (r < 0 || !named)
+                        continue;
+                path = startswith(named, "~/") ? join(s->home, named + 2) : NULL;
+                if (!path)
+                        r = startswith(named, "~/") ? -ENOMEM : path_make_absolute(named, directory, &path);
+                if (r >= 0)
+                        r = read_identity(s, path, depth - 1);
+        }
+        return r;
+}
+
+int survey_look_at_identity(struct survey *s) {
+        const char *config = strv_find_assignment(s->env, "XDG_CONFIG_HOME");
+        _cleanup_(freep) char *first = NULL, *second = NULL;
+        int r;
+
+        if (!s->home)
+                return 0;
+        first = config && config[0] == '/' ? join(config, "git/config") : join(s->home, ".config/git/config");
+        second = join(s->home, ".gitconfig");
+        if (!first || !second)
+                return -ENOMEM;
+        r = read_identity(s, first, 3);
+        return r < 0 ? r : read_identity(s, second, 3);
 }
 
 int survey_look_at_git(struct survey *s, bool writable) {
         _cleanup_(git_layout_done) struct git_layout l = {0};
         const char *ws = s->workspace.real;
         bool trusted = true;
-        int r = find_identity(s);
+        int r = 0;
 
-        if (r < 0 || !ws || s->workspace.type != S_IFDIR)
+        if (!ws || s->workspace.type != S_IFDIR)
                 return r;
         r = git_layout_find(ws, &l);
         if (r < 0)

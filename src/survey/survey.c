@@ -260,6 +260,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         if (r >= 0 && policy_workspace(policy) == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
         s->git_config_writable = policy_number(policy, KEY_GIT_CONFIG) == GIT_CONFIG_ALLOW;
+        if (r >= 0)
+                r = survey_look_at_identity(s);
         if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
                 r = survey_look_at_git(s, policy_workspace(policy) == HUTCH_WORKSPACE_RW);
         if (r < 0)

@@ -121,6 +121,7 @@ int survey_mounts(struct path_fact *fact);
 int survey_match_patterns(struct survey *s, const struct hutch_policy *policy);
 bool survey_is_pattern(const char *path);
 int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy);
+int survey_look_at_identity(struct survey *s);
 int survey_look_at_git(struct survey *s, bool writable);
 int survey_look_at_online(struct survey *s, const struct hutch_policy *policy);
 /* Toolchains of the home: those in the caller's PATH, and what the command `name` (NULL: shell text) needs. */

@@ -5,9 +5,22 @@ load helper
         out=$(env -i PATH=/usr/bin:/bin HOME="$HOME" TERM=xterm COLORTERM=c NO_COLOR=1 LANG=C.UTF-8 LC_TIME=C LC_X=1 TZ=UTC SECRET=s AWS_SECRET_ACCESS_KEY=s \
                 SSH_AUTH_SOCK=/x DISPLAY=:0 XDG_RUNTIME_DIR=/run/user/0 DBUS_SESSION_BUS_ADDRESS=x LD_PRELOAD= HUTCH_X=1 \
                 "$HUTCH_BUILD/hutch" env | cut -d= -f1 | grep -v NPM_CONFIG_GLOBALCONFIG | sort | xargs)
-        [ "$out" = "COLORTERM HOME LANG LC_TIME LC_X LOGNAME NO_COLOR NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TERM TMPDIR TZ USER" ]
+        [ "$out" = "COLORTERM HOME LANG LC_TIME LC_X LOGNAME NO_COLOR NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TERM TMPDIR TZ USER XDG_RUNTIME_DIR" ]
         out=$(env -i "$HUTCH_BUILD/hutch" -d "$T/ws" env | cut -d= -f1 | grep -v NPM_CONFIG_GLOBALCONFIG | sort | xargs)
-        [ "$out" = "HOME LOGNAME NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TMPDIR USER" ]
+        [ "$out" = "HOME LOGNAME NPM_CONFIG_PREFIX PATH PIP_BREAK_SYSTEM_PACKAGES SHELL TMPDIR USER XDG_RUNTIME_DIR" ]
+}
+
+@test "XDG_RUNTIME_DIR is an empty directory of the box's own that nobody else can read" {
+        look='[ -O "$XDG_RUNTIME_DIR" ] && stat -c %a "$XDG_RUNTIME_DIR" && ls -A "$XDG_RUNTIME_DIR" && echo x >"$XDG_RUNTIME_DIR/x" && cat "$XDG_RUNTIME_DIR/x"'
+        mkdir "$T/run" && echo secret >"$T/run/bus"
+        for options in "" "--as user" "--as root" "--isolation landlock" "--isolation bwrap"; do
+                hutch $options true 2>/dev/null || continue
+                out=$(XDG_RUNTIME_DIR=$T/run hutch $options sh -c "$look") || differs "$options: $out"
+                [ "$out" = $'700\nx' ] || differs "$options: $out"
+        done
+        agree
+        [ "$(hutch printenv XDG_RUNTIME_DIR)" = "/run/user/$(id -u)" ]
+        [ "$(hutch --env XDG_RUNTIME_DIR=/x printenv XDG_RUNTIME_DIR)" = /x ]
 }
 
 @test "PATH holds the caller's directories that the box shows, then the standard ones" {

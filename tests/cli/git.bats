@@ -26,6 +26,21 @@ box() { hutch "$@"; }
         [ "$(git log -1 --format=%s x)" = three ]
 }
 
+@test "the person's name is the one that git has: with includes, in the usual places, without a workspace, but for the policy's" {
+        who() { hutch --workspace none "$@" -c 'cd /tmp && git config user.name; git config user.email' | xargs -d '\n'; }
+        [ "$(who)" = 'A "Q" Person person@example.org' ]
+        printf '[user]\n\temail = work@example.org\n' >"$HOME/work"
+        printf '[include]\n\tpath = work\n' >>"$HOME/.gitconfig"
+        [ "$(who)" = 'A "Q" Person work@example.org' ] && [ "$(git config user.email)" = work@example.org ]
+        printf '[include]\n\tpath = ~/work\n\tpath = work\n' >"$HOME/work" # it includes itself
+        who >/dev/null
+        rm "$HOME/.gitconfig" "$HOME/work"
+        mkdir -p "$T/config/git" && printf '[user]\n\tname = X\n\temail = x@y\n' >"$T/config/git/config"
+        [ "$(XDG_CONFIG_HOME=$T/config who)" = "X x@y" ]
+        printf 'git: {name: Agent, email: a@b}\n' >"$T/p.yaml"
+        [ "$(XDG_CONFIG_HOME=$T/config who --config "$T/p.yaml")" = "Agent a@b" ]
+}
+
 @test "in a writable workspace what the host would run is read-only, and cannot be moved away" {
         local before
         box -c 'echo x >plain' && [ -e plain ] # the control: the workspace is writable

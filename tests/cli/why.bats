@@ -6,6 +6,7 @@ load helper
         git init -q .
         mkdir -p sub "$HOME/.config/hutch" "$T/sdk"
         echo x >sub/x
+        echo x >plain
         printf 'filesystem: {hide: ["**/sub"], read: ["%s"]}\n' "$T/sdk" >"$HOME/.config/hutch/config.yaml"
         one() {
                 local path got
@@ -18,6 +19,7 @@ load helper
 /etc/passwd | 0 | read-only | --cow / | a file, can be read, cannot be written
 . | 0 | readable and writable | (workspace) | a directory, can be read, can be written
 $T/sdk | 0 | read-only | config.yaml:1 | a directory, can be read, cannot be written
+plain | 0 | readable and writable | (workspace) | a file, can be read, can be written
 sub/x | 1 | hidden | config.yaml:1 | does not exist
 .git/config | 0 | read-only | config: allow | a file, can be read, cannot be written' one
         set -e
