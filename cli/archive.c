@@ -12,6 +12,18 @@ struct archive_options {
         bool force;
 };
 
+/* The file is made beside its place first. */
+static int confine_to_directory_of(const char *file) {
+        const char *slash = strrchr(file, '/');
+        size_t n = slash ? (size_t) (slash - file) : 0;
+        char *directory = !slash ? strdup(".") : n == 0 ? strdup("/") : strndup(file, n);
+        const char *writable[] = {directory, NULL};
+        int r = directory ? cli_confine(NULL, NULL, 0, writable) : -1;
+
+        free(directory);
+        return r;
+}
+
 static int export_box(const struct invocation *in) {
         const struct archive_options *o = in->options;
         const char *file = in->args[0];
@@ -20,6 +32,8 @@ static int export_box(const struct invocation *in) {
         uint64_t left_out = 0;
         int r;
 
+        if (!o->session && confine_to_directory_of(file) < 0)
+                return EXIT_HUTCH;
         if (o->session) {
                 r = hutch_session_export(o->session, file, &left_out, &err);
                 if (r >= 0)
@@ -95,6 +109,8 @@ static int import_box(const struct invocation *in) {
         if (o->map && split_maps(o->map, &maps) < 0)
                 return EXIT_HUTCH;
         options.maps = maps.list;
+        if (cli_confine(NULL, NULL, HUTCH_CONFINE_IMPORT, NULL) < 0)
+                return EXIT_HUTCH;
         r = hutch_import(file, &options, &id, &err);
         free(maps.text);
         if (r < 0) {

@@ -86,6 +86,8 @@ void cli_help_verb(FILE *to, const struct verb *parent, const struct verb *verb)
 
 /* A path or a name as git shows it, and how long ago something was. */
 void cli_put_path(FILE *to, const char *path);
+/* hutch_review_confine() with the message; 0 or -1. */
+int cli_confine(const char *id, const char *dir, unsigned flags, const char *const *writable);
 const char *cli_age(uint64_t created, char *text, size_t room);
 
 /* One line on stderr, `hutch: …`, without control sequences. */

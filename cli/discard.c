@@ -84,6 +84,8 @@ static int discard(const struct invocation *in) {
                 cli_complain("--older-than discards whole boxes: unexpected argument '%s'", in->args[0]);
                 return EXIT_HUTCH;
         }
+        if (cli_confine(NULL, NULL, 0, NULL) < 0)
+                return EXIT_HUTCH;
         if (o->older_than)
                 return discard_old(o->older_than);
         return discard_box(o->box, cli_value(in, "dir"), in->n_args > 0 ? in->args : NULL) < 0 ? EXIT_HUTCH : 0;

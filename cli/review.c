@@ -1,6 +1,9 @@
 /* hutch boxes, diff, apply: what boxes left, shown or taken. */
 #include "cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +96,8 @@ static int boxes(const struct invocation *in) {
         struct listing l = {.json = o->json};
         hutch_error err = {0};
 
+        if (cli_confine(NULL, NULL, 0, NULL) < 0)
+                return EXIT_HUTCH;
         if (hutch_boxes(show_box, &l, &err) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
@@ -106,14 +111,25 @@ static int boxes(const struct invocation *in) {
 
 /* ---- which changes ---- */
 
+int cli_confine(const char *id, const char *dir, unsigned flags, const char *const *writable) {
+        hutch_error err = {0};
+
+        if (hutch_review_confine(id, dir, flags, writable, &err) >= 0)
+                return 0;
+        cli_complain("%s", err.message);
+        return -1;
+}
+
 static const char *const *paths_of(const struct invocation *in) {
         return in->n_args > 0 ? in->args : NULL; /* NULL: all */
 }
 
-static int open_review(const struct invocation *in, hutch_review **ret) {
+static int open_review(const struct invocation *in, unsigned flags, hutch_review **ret) {
         const struct review_options *o = in->options;
         hutch_error err = {0};
 
+        if (cli_confine(o->box, cli_value(in, "dir"), flags, NULL) < 0)
+                return -1;
         if (hutch_review_open(o->box, cli_value(in, "dir"), ret, &err) < 0) {
                 cli_complain("%s", err.message);
                 return -1;
@@ -155,19 +171,32 @@ static void put_box(FILE *to, const hutch_review *review) {
 
 /* ---- diff ---- */
 
-static FILE *start_pager(pid_t *ret) {
+struct pager {
+        pid_t pid; /* 0: none */
+        FILE *to;
+};
+
+/* It is started before this process is confined, because it is the user's own program and may save files. It waits for
+ * something to show, and ends where nothing comes. */
+static void start_pager(struct pager *ret) {
         const char *pager = getenv("PAGER");
         int ends[2];
         pid_t pid;
 
-        *ret = -1;
+        *ret = (struct pager){.to = stdout};
         if (!isatty(STDOUT_FILENO) || (pager && (!pager[0] || !strcmp(pager, "cat"))) || pipe(ends) < 0)
-                return stdout;
+                return;
         pid = fork();
         if (pid == 0) {
+                struct pollfd p = {.fd = ends[0], .events = POLLIN};
+
                 dup2(ends[0], STDIN_FILENO);
-                close(ends[0]);
                 close(ends[1]);
+                while (poll(&p, 1, -1) < 0 && errno == EINTR)
+                        ;
+                close(ends[0]);
+                if (!(p.revents & POLLIN))
+                        _exit(0);
                 setenv("LESS", "FRX", 0);
                 execl("/bin/sh", "sh", "-c",
                       pager ? pager : "if command -v less >/dev/null; then exec less; else exec cat; fi",
@@ -177,11 +206,17 @@ static FILE *start_pager(pid_t *ret) {
         close(ends[0]);
         if (pid < 0) {
                 close(ends[1]);
-                return stdout;
+                return;
         }
-        *ret = pid;
-        signal(SIGINT, SIG_IGN); /* it is the pager's, and hutch ends after it */
-        return fdopen(ends[1], "w");
+        fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+        *ret = (struct pager){.pid = pid, .to = fdopen(ends[1], "w")};
+}
+
+static void end_pager(struct pager *p) {
+        if (p->to && p->to != stdout)
+                fclose(p->to);
+        if (p->pid > 0)
+                waitpid(p->pid, NULL, 0);
 }
 
 /* The lines that a diff adds and removes; those that hold `text` alone, if it is given. */
@@ -344,31 +379,29 @@ static int show_json(const struct invocation *in, const hutch_review *review) {
         return 0;
 }
 
-static int show_paged(const struct invocation *in, const hutch_review *review) {
-        pid_t pager;
-        FILE *to = start_pager(&pager);
-        int status = to ? show_changes(in, review, to) : EXIT_HUTCH;
+static int show_diff(const struct invocation *in, const hutch_review *review, const struct pager *pager) {
+        const struct review_options *o = in->options;
 
-        if (to && to != stdout)
-                fclose(to);
-        if (pager > 0)
-                waitpid(pager, NULL, 0);
-        return status;
+        if (check_paths(in, review) < 0 || !pager->to)
+                return EXIT_HUTCH;
+        if (o->json)
+                return show_json(in, review);
+        if (pager->pid > 0)
+                signal(SIGINT, SIG_IGN); /* it is the pager's, and hutch ends after it */
+        return show_changes(in, review, pager->to);
 }
 
 static int diff(const struct invocation *in) {
         const struct review_options *o = in->options;
-        hutch_review *review;
-        int status;
+        struct pager pager = {.to = stdout};
+        hutch_review *review = NULL;
+        int status = EXIT_HUTCH;
 
-        if (open_review(in, &review) < 0)
-                return EXIT_HUTCH;
-        if (check_paths(in, review) < 0)
-                status = EXIT_HUTCH;
-        else if (o->json)
-                status = show_json(in, review);
-        else
-                status = show_paged(in, review);
+        if (!o->json)
+                start_pager(&pager);
+        if (open_review(in, 0, &review) >= 0)
+                status = show_diff(in, review, &pager);
+        end_pager(&pager);
         hutch_review_close(review);
         return status;
 }
@@ -444,7 +477,7 @@ static int apply(const struct invocation *in) {
         struct tally tally = {0};
         int r;
 
-        if (open_review(in, &review) < 0)
+        if (open_review(in, HUTCH_CONFINE_APPLY, &review) < 0)
                 return EXIT_HUTCH;
         put_box(stdout, review);
         fflush(stdout);

@@ -590,6 +590,18 @@ typedef struct hutch_box_info {
  */
 HUTCH_EXPORT int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user, hutch_error *err);
 
+enum {
+        HUTCH_CONFINE_APPLY = 1,  /* the directories that the box's changes are for are written to */
+        HUTCH_CONFINE_IMPORT = 2, /* hutch's state directory is made if it does not exist */
+};
+
+/* Confines the calling thread and what it starts later, until they end: files are written in hutch's state directory
+ * and beneath `writable` (NULL-terminated paths, or NULL) alone, and no socket is made. For programs that do nothing
+ * but review what boxes left, before they open it; `id` and `workspace` as below. Where the kernel has no Landlock of
+ * its second version, only sockets and the like are refused. */
+HUTCH_EXPORT int hutch_review_confine(const char *id, const char *workspace, unsigned flags,
+                                      const char *const *writable, hutch_error *err);
+
 /* Opens the changes of a box. `id` may be cut to its beginning or its end, as long as only one box has it. NULL: the
  * newest box with `workspace` (NULL: the current directory); refused if a newer one was applied or discarded already.
  * One process at a time. */

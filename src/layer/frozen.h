@@ -12,6 +12,9 @@
 
 #include "../base/error.h"
 
+/* Has the file system place the directories that are made in this one apart. */
+void frozen_spread(int dir, const char *name);
+
 /* A new, empty layer with one reference. `state` is the directory of all of hutch's state. */
 int frozen_new(int state, const char *owner, char **ret);
 

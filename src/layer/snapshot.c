@@ -229,6 +229,7 @@ static int begin_snapshot(const struct layer_box *box, const char *name, struct 
         r = layer_new_id(&s->meta.id);
         if (r < 0)
                 return r;
+        frozen_spread(s->state, "snapshots");
         all = open_folder(s->state, "snapshots");
         if (all < 0 || mkdirat(all, s->meta.id, 0700) < 0)
                 return -errno;

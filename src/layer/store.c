@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -160,18 +158,6 @@ static int fill(struct layer_box *box) {
         return r;
 }
 
-/* ext4 gives directories beside each other inodes beside each other, and creating one skips all those there that were
- * freed within the last minutes. With this flag each box gets another block group. Other file systems do without. */
-static void spread_boxes(const char *root) {
-        _cleanup_(closep) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        int flags;
-
-        if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || flags & FS_TOPDIR_FL)
-                return;
-        flags |= FS_TOPDIR_FL;
-        (void) ioctl(fd, FS_IOC_SETFLAGS, &flags);
-}
-
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
         _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;
@@ -190,7 +176,7 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         if (r >= 0)
                 r = layer_make_folders(root);
         if (r >= 0) {
-                spread_boxes(root);
+                frozen_spread(AT_FDCWD, root);
                 r = mkdir(box->path, 0700) < 0 ? -errno : 0;
                 if (r < 0)
                         free(take_ptr(box->path)); /* it is not ours to remove */

@@ -167,3 +167,32 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
         told 125 "$T/none"
         agree
 }
+
+@test "what reviews can write nowhere but where it must, and reaches no socket" {
+        mkdir "$T/bin"
+        # git is asked by the review, inside its walls; this one writes down what it can do.
+        cat >"$T/bin/git" <<-'END'
+		#!/bin/bash
+		out=
+		for path in "$HOME/stray" "$T/ws/inside" "$HOME/.local/state/hutch/boxes/inside"; do
+		        : 2>/dev/null >"$path" && out+=" ${path##*/}"
+		done
+		{ : 3<>/dev/tcp/127.0.0.1/1; } 2>"$T/ws/socket"
+		echo "asked:$out" 2>/dev/null >"$HOME/.local/state/hutch/boxes/said"
+		exit 1
+	END
+        chmod +x "$T/bin/git"
+        export T
+        asked() { PATH=$T/bin:$PATH hutch "$@" >/dev/null 2>&1; cat "$STATE/said"; rm -f "$STATE/said" "$STATE/inside" "$T/ws/inside"; }
+        cow 'echo int >>src/main.c'
+        run "$T/bin/git" # the control
+        [ "$(cat "$STATE/said")" = "asked: stray inside inside" ] && rm "$HOME/stray" || differs "control: $(cat "$STATE/said")"
+        [[ $(cat socket) == *[Rr]efused* ]] || differs "control: $(cat socket)"
+        rm -f socket
+        [ "$(asked diff)" = "asked: inside" ] || differs "diff: $(asked diff)"
+        [ ! -e "$HOME/stray" ] && [ ! -e inside ] && [ ! -e socket ] || differs "written: $(ls "$HOME" .)"
+        [ "$(asked apply)" = "asked: inside inside" ] || differs "apply"
+        [ ! -e "$HOME/stray" ] && [[ $(cat socket) == *"not permitted"* ]] || differs "apply: $(ls "$HOME") $(cat socket)"
+        rm -f socket
+        agree
+}
