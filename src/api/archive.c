@@ -100,7 +100,9 @@ static int send_box(const hutch_review *review, int socket, struct pack_count *c
                 snprintf(prefix, sizeof(prefix), "layers/%zu", number++);
                 r = pack_layer(&layer->pair, layer->directory, prefix, socket, count, err);
         }
-        if (r >= 0 && read_whole_file(review->box->fd, "shell", SHELL_MOST, &shell, &len) >= 0)
+        if (r < 0)
+                return r;
+        if (read_whole_file(review->box->fd, "shell", SHELL_MOST, &shell, &len) >= 0)
                 r = send_text(socket, "shell", shell, len);
         return r < 0 ? r : stream_put(socket, &end);
 }
@@ -284,8 +286,10 @@ static int make_box(struct import *in, json_t *root) {
                 if (!lower || lower[0] != '/' || !dest)
                         return foreign(in);
                 r = place_lower(in, workspace, lower, &lowers);
+                if (r < 0)
+                        return r;
                 /* Not where the archive had it, either. */
-                if (r >= 0 && strv_push(&dests, lowers[i]) < 0)
+                if (strv_push(&dests, lowers[i]) < 0)
                         r = error_oom(in->err);
                 if (r < 0)
                         return r;

@@ -39,8 +39,9 @@ int hutch_explain(const hutch_policy *policy, const hutch_request *request, bool
 
         request_read(request, &known);
         r = host_facts_read(&facts, err);
-        if (r >= 0)
-                r = make_plan(policy, &known, &facts, NULL, &plan, err);
+        if (r < 0)
+                return r;
+        r = make_plan(policy, &known, &facts, NULL, &plan, err);
         if (r < 0)
                 return r;
         r = json ? plan_explain_json(plan, policy, ret) : plan_explain(plan, policy, ret);

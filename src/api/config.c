@@ -93,8 +93,9 @@ int hutch_profile_summary(const char *name, char **ret, hutch_error *err) {
         if (!ret)
                 return api_null(err, __func__, "ret");
         r = config_profile_text(name, environ, &text, err);
-        if (r >= 0)
-                r = profile_parse(name, text, strlen(text), &profile, err);
+        if (r < 0)
+                return r;
+        r = profile_parse(name, text, strlen(text), &profile, err);
         if (r < 0)
                 return r;
         *ret = profile->summary ? take_ptr(profile->summary) : strdup("");

@@ -144,8 +144,9 @@ static int backend_traits(const struct job *j, hutch_context *context, unsigned 
         const struct backend *backend;
         int r = backend_choose(backend_rows, policy_text(j->policy, KEY_ISOLATION), &context->facts, &backend, err);
 
-        if (r >= 0)
-                *ret = backend->traits;
+        if (r < 0)
+                return r;
+        *ret = backend->traits;
         return r;
 }
 
@@ -157,7 +158,9 @@ static int run_by(const struct job *j, const struct scratch_dir *dir, unsigned t
         int r;
 
         r = attach(j, dir, traits, &policy, err);
-        if (r >= 0 && !(traits & TRAIT_OWN_ROOT))
+        if (r < 0)
+                return r;
+        if (!(traits & TRAIT_OWN_ROOT))
                 r = check_unchanged(&j->script, err);
         if (r < 0)
                 return r;
@@ -326,8 +329,9 @@ int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *reque
         int r;
 
         r = prepare(policy, request, &j, err);
-        if (r >= 0)
-                r = host_facts_read(&facts, err);
+        if (r < 0)
+                return r;
+        r = host_facts_read(&facts, err);
         if (r < 0)
                 return r;
         if (backend_choose(backend_rows, policy_text(j.policy, KEY_ISOLATION), &facts, &backend, &error) < 0)

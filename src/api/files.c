@@ -76,7 +76,8 @@ int hutch_box_write_file(hutch_box *box, const char *path, const void *data, siz
         if (!data && len > 0)
                 return api_null(err, __func__, "data");
         r = run_inside(box, &request, "write", path, &result, err);
-        if (r >= 0)
-                hutch_result_free(result);
+        if (r < 0)
+                return r;
+        hutch_result_free(result);
         return r;
 }

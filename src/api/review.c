@@ -432,9 +432,12 @@ int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_e
         const struct changes *all = &review->changes;
         int r = check_borrowed(review, err);
 
-        if (r >= 0)
-                r = choice_check(all, paths, err);
-        if (r >= 0 && !paths)
+        if (r < 0)
+                return r;
+        r = choice_check(all, paths, err);
+        if (r < 0)
+                return r;
+        if (!paths)
                 return remove_reviewed(review, err);
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 _cleanup_(choice_done) struct choice choice = {0};
@@ -455,8 +458,9 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
         int r;
 
         r = layer_root(environ, &root, err);
-        if (r >= 0)
-                r = layer_list(root, &ids, err);
+        if (r < 0)
+                return r;
+        r = layer_list(root, &ids, err);
         for (char **id = ids; r >= 0 && id && *id; id++) {
                 _cleanup_(layer_freep) struct layer_box *box = NULL;
                 hutch_box_info info = {.id = *id, .workspace = "", .command = ""};
@@ -485,7 +489,8 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
                 see(user, &info);
                 changes_done(&changes);
         }
-        if (r >= 0)
-                layer_sweep_shared(root);
+        if (r < 0)
+                return r;
+        layer_sweep_shared(root);
         return r;
 }

@@ -80,7 +80,9 @@ static int fill(struct scratch_dir *s, const char *parent, const char *text, siz
         _cleanup_(closep) int fd = openat(s->fd, "script", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
         int r = fd < 0 ? -errno : write_all(fd, text, len);
 
-        if (r >= 0 && mkdirat(s->fd, "tmp", 0700) < 0)
+        if (r < 0)
+                return r;
+        if (mkdirat(s->fd, "tmp", 0700) < 0)
                 r = -errno;
         if (r < 0)
                 return r;

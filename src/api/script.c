@@ -65,8 +65,9 @@ static char *fill_in(const char *word, const char *dir) {
 static int make_argv(struct script *s, const struct hutch_exec_request *request) {
         int r = s->interpreter ? strv_push(&s->argv, s->interpreter) : 0;
 
-        if (r >= 0)
-                r = strv_push(&s->argv, s->path);
+        if (r < 0)
+                return r;
+        r = strv_push(&s->argv, s->path);
         for (const char *const *arg = request->args; r >= 0 && arg && *arg; arg++) {
                 char *word = fill_in(*arg, s->skill);
 

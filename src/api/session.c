@@ -27,7 +27,9 @@ static int plan_session(hutch_box *box, struct hutch_error *err) {
         if (box->context->kind == HUTCH_WARDEN_SELF)
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "a session needs a context with a warden process");
         r = make_plan(box->policy, &none, &box->context->facts, box->shell, &plan, err);
-        if (r >= 0 && plan_encode(plan, &box->planned) < 0)
+        if (r < 0)
+                return r;
+        if (plan_encode(plan, &box->planned) < 0)
                 r = error_oom(err);
         return r;
 }
@@ -104,7 +106,9 @@ static int begin(hutch_box *box, const char *state, size_t len, struct hutch_err
         }
         box->warden = box->context->warden;
         r = warden_client_open(box->warden, &session, &box->session_socket, &box->session_id, err);
-        if (r >= 0 && box->name)
+        if (r < 0)
+                return r;
+        if (box->name)
                 r = give_name(box, err);
         return r;
 }
@@ -289,8 +293,9 @@ int session_box_run(hutch_box *box, const struct hutch_request *request, struct 
         int r;
 
         r = make_text(request, &text, err);
-        if (r >= 0)
-                r = put_env(box, request, &env, &events, err);
+        if (r < 0)
+                return r;
+        r = put_env(box, request, &env, &events, err);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < events.n; i++)
@@ -375,7 +380,9 @@ int session_box_pause(hutch_box *box, struct hutch_error *err) {
                 return box->layers ? layer_settle_copies(box->layers, err) : 0;
         }
         r = leave_named(box, err);
-        if (r >= 0 && box->box_id && !box->layers) {
+        if (r < 0)
+                return r;
+        if (box->box_id && !box->layers) {
                 r = layer_root(environ, &root, err);
                 if (r >= 0)
                         r = layer_open(root, box->box_id, &box->layers, err);

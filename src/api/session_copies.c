@@ -92,7 +92,9 @@ int copies_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct
 int copies_reset(hutch_box *box, struct hutch_error *err) {
         int r = session_box_pause(box, err);
 
-        if (r >= 0 && box->layers) {
+        if (r < 0)
+                return r;
+        if (box->layers) {
                 r = layer_remove(box->layers, err);
                 layers_free(box);
         }

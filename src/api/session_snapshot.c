@@ -19,7 +19,9 @@ static int ask_change(hutch_box *box, struct warden_change *change, int *ret_fd,
         change->request = WARDEN_CHANGE;
         change->session = box->session_id;
         r = warden_client_change(box->warden, change, ret_fd, id, err);
-        if (r >= 0 && box->layers)
+        if (r < 0)
+                return r;
+        if (box->layers)
                 r = layer_reread(box->layers, err);
         return r;
 }
@@ -49,10 +51,12 @@ int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hut
         if (works_in_copies(box))
                 return copies_snapshot(box, ret, err);
         r = prepare(box, false, &snapshot, err);
-        if (r >= 0)
-                r = snapshot_finish(snapshot, err);
-        if (r >= 0)
-                *ret = take_ptr(snapshot);
+        if (r < 0)
+                return r;
+        r = snapshot_finish(snapshot, err);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(snapshot);
         return r;
 }
 

@@ -218,8 +218,9 @@ int hutch_snapshot_open(const char *id, const char *workspace, hutch_snapshot **
                 return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace ? workspace : ".",
                                  errno_text(errno));
         r = layer_root(environ, &root, err);
-        if (r >= 0)
-                r = snapshot_open(root, id, real, &layers, err);
+        if (r < 0)
+                return r;
+        r = snapshot_open(root, id, real, &layers, err);
         return r < 0 ? r : wrap(layers, ret, err);
 }
 
@@ -243,8 +244,9 @@ int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_info *info), vo
         int r;
 
         r = layer_root(environ, &root, err);
-        if (r >= 0)
-                r = snapshot_list(root, &ids, err);
+        if (r < 0)
+                return r;
+        r = snapshot_list(root, &ids, err);
         for (char **id = ids; r >= 0 && id && *id; id++) {
                 _cleanup_(snapshot_freep) struct layer_snapshot *s = NULL;
 
@@ -257,7 +259,8 @@ int hutch_snapshots(void (*see)(void *user, const hutch_snapshot_info *info), vo
                         see(user, &info);
                 }
         }
-        if (r >= 0)
-                layer_sweep_shared(root);
+        if (r < 0)
+                return r;
+        layer_sweep_shared(root);
         return r;
 }

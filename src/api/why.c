@@ -206,9 +206,12 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
         if (!ret || !ret_allowed)
                 return api_null(err, __func__, "ret");
         r = host_facts_read(&facts, err);
-        if (r >= 0)
-                r = make_plan(policy, &request, &facts, NULL, &plan, err);
-        if (r >= 0 && strip_url(target, &host) < 0)
+        if (r < 0)
+                return r;
+        r = make_plan(policy, &request, &facts, NULL, &plan, err);
+        if (r < 0)
+                return r;
+        if (strip_url(target, &host) < 0)
                 r = error_oom(err);
         if (r < 0)
                 return r;

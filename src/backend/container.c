@@ -162,10 +162,12 @@ static int compile(const struct plan *plan, const struct init_place *place, stru
                 return error_oom(err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 r = add_step(ret, plan, &plan->steps[i], err);
-        if (r >= 0)
-                r = add_mount(ret, place->program, INIT_AT, false, err);
-        if (r >= 0)
-                r = add_mount(ret, place->dir, DIR_AT, false, err);
+        if (r < 0)
+                return r;
+        r = add_mount(ret, place->program, INIT_AT, false, err);
+        if (r < 0)
+                return r;
+        r = add_mount(ret, place->dir, DIR_AT, false, err);
         if (r < 0)
                 return r;
         if (push(ret, (const char *const[]){plan->image, "socket", DIR_AT, NULL}) < 0 ||

@@ -138,11 +138,13 @@ static int add_socket_rules(scmp_filter_ctx ctx, int call) {
         for (uint32_t family = 0; r >= 0 && family < AF_NETLINK; family++)
                 if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
                         r = seccomp_rule_add(ctx, no, call, 1, SCMP_CMP32(0, SCMP_CMP_EQ, family));
-        if (r >= 0)
-                r = seccomp_rule_add(ctx, no, call, 1, SCMP_CMP32(0, SCMP_CMP_GT, AF_NETLINK));
-        if (r >= 0)
-                r = seccomp_rule_add(ctx, no, call, 2, SCMP_CMP32(0, SCMP_CMP_EQ, AF_NETLINK),
-                                     SCMP_CMP32(2, SCMP_CMP_NE, NETLINK_ROUTE));
+        if (r < 0)
+                return r;
+        r = seccomp_rule_add(ctx, no, call, 1, SCMP_CMP32(0, SCMP_CMP_GT, AF_NETLINK));
+        if (r < 0)
+                return r;
+        r = seccomp_rule_add(ctx, no, call, 2, SCMP_CMP32(0, SCMP_CMP_EQ, AF_NETLINK),
+                             SCMP_CMP32(2, SCMP_CMP_NE, NETLINK_ROUTE));
         /* Beyond TCP, UDP and ICMP lie protocols (DCCP, SCTP, UDP-Lite, MPTCP, SMC) that programs fall back from. */
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(internet); i++) {
                 r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPROTONOSUPPORT), call, 2,
@@ -363,11 +365,16 @@ static int add_landlock_rules(scmp_filter_ctx ctx, int abi) {
                         r = add_masked(ctx, self_calls[i].call, self_calls[i].arg, 1ull << bit, 1ull << bit);
         if (r >= 0) /* every process of the user */
                 r = add_masked(ctx, SCMP_SYS(setpriority), 0, UINT32_MAX, PRIO_USER);
-        if (r >= 0)
-                r = add_masked(ctx, SCMP_SYS(ioprio_set), 0, UINT32_MAX, 3 /* IOPRIO_WHO_USER */);
-        if (r >= 0 && abi < 3)
+        if (r < 0)
+                return r;
+        r = add_masked(ctx, SCMP_SYS(ioprio_set), 0, UINT32_MAX, 3 /* IOPRIO_WHO_USER */);
+        if (r < 0)
+                return r;
+        if (abi < 3)
                 r = add_truncate_rules(ctx);
-        if (r >= 0 && abi < 6)
+        if (r < 0)
+                return r;
+        if (abi < 6)
                 r = add_signal_rules(ctx);
         return r;
 }
@@ -379,13 +386,18 @@ static int add_rules(scmp_filter_ctx ctx, enum kind kind, int abi) {
         int r;
 
         r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-        if (r >= 0)
-                r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-        if (r >= 0)
-                r = add_refused(ctx, refused, ARRAY_SIZE(refused), EPERM);
-        if (r >= 0)
-                r = add_refused(ctx, missing, ARRAY_SIZE(missing), ENOSYS);
-        if (r >= 0 && !nested) {
+        if (r < 0)
+                return r;
+        r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+        if (r < 0)
+                return r;
+        r = add_refused(ctx, refused, ARRAY_SIZE(refused), EPERM);
+        if (r < 0)
+                return r;
+        r = add_refused(ctx, missing, ARRAY_SIZE(missing), ENOSYS);
+        if (r < 0)
+                return r;
+        if (!nested) {
                 r = add_refused(ctx, refused_unless_nested, ARRAY_SIZE(refused_unless_nested), EPERM);
                 if (r >= 0)
                         r = add_namespace_rules(ctx);
@@ -394,21 +406,24 @@ static int add_rules(scmp_filter_ctx ctx, enum kind kind, int abi) {
                 r = add_masked(ctx, SCMP_SYS(ioctl), 1, UINT32_MAX, terminal_calls[i]);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(leases); i++)
                 r = add_masked(ctx, SCMP_SYS(fcntl), 1, UINT32_MAX, leases[i]);
-        if (r >= 0)
-                r = landlock ? add_landlock_sockets(ctx, kind == LANDLOCK_OPEN)
-                             : add_socket_rules(ctx, SCMP_SYS(socket));
-        if (r >= 0)
-                r = add_socket_rules(ctx, SCMP_SYS(socketpair));
-        if (r >= 0)
-                r = add_mode_rules(ctx, landlock);
-        if (r >= 0)
-                r = landlock ? add_landlock_rules(ctx, abi) : add_init_rules(ctx);
+        if (r < 0)
+                return r;
+        r = landlock ? add_landlock_sockets(ctx, kind == LANDLOCK_OPEN) : add_socket_rules(ctx, SCMP_SYS(socket));
+        if (r < 0)
+                return r;
+        r = add_socket_rules(ctx, SCMP_SYS(socketpair));
+        if (r < 0)
+                return r;
+        r = add_mode_rules(ctx, landlock);
+        if (r < 0)
+                return r;
+        r = landlock ? add_landlock_rules(ctx, abi) : add_init_rules(ctx);
+        if (r < 0)
+                return r;
         /* A socket's upper protocols (tls, smc, espintcp) are modules that load themselves. */
-        if (r >= 0)
-                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
-                                     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, IPPROTO_TCP),
-                                     SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, UINT32_MAX, TCP_ULP));
-        return r;
+        return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
+                                SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, IPPROTO_TCP),
+                                SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, UINT32_MAX, TCP_ULP));
 }
 
 static void put(const struct sock_filter *code, size_t n) {

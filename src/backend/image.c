@@ -87,7 +87,9 @@ static int build_recipe(const char *program, const struct image_build *what) {
         if (fd < 0)
                 return -errno;
         r = write_all(fd, sandbox_dockerfile, sizeof(sandbox_dockerfile) - 1);
-        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+        if (r < 0)
+                return r;
+        if (lseek(fd, 0, SEEK_SET) < 0)
                 r = -errno;
         return r < 0 ? r : run(argv, fd, what->output);
 }

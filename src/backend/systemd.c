@@ -101,10 +101,12 @@ static int compile(const struct plan *plan, const struct init_place *place, stru
                 return error_oom(err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 r = add_step(ret, &plan->steps[i], err);
-        if (r >= 0)
-                r = add_property(ret, "BindReadOnlyPaths", place->program, err);
-        if (r >= 0)
-                r = add_property(ret, "BindReadOnlyPaths", place->dir, err);
+        if (r < 0)
+                return r;
+        r = add_property(ret, "BindReadOnlyPaths", place->program, err);
+        if (r < 0)
+                return r;
+        r = add_property(ret, "BindReadOnlyPaths", place->dir, err);
         if (r < 0)
                 return r;
         if (push(ret, (const char *const[]){"-p", "PrivateUsers=yes", NULL}) < 0 ||

@@ -203,10 +203,13 @@ static int read_layer(const struct layer_box *box, struct layer_pair *layer, boo
 
         if (record)
                 r = review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), err);
-        if (r >= 0)
-                r = review_changes(&layer->pair, layer->directory, &layer->list, err);
+        if (r < 0)
+                return r;
+        r = review_changes(&layer->pair, layer->directory, &layer->list, err);
+        if (r < 0)
+                return r;
         /* For the next run; a view is not what that will find. */
-        if (r >= 0 && record && !layer->view && index_take(layer->pair.upper, NULL, INDEX_BUDGET_FIRST, &index) >= 0)
+        if (record && !layer->view && index_take(layer->pair.upper, NULL, INDEX_BUDGET_FIRST, &index) >= 0)
                 (void) index_save(layer->directory, &index);
         return r;
 }

@@ -125,10 +125,12 @@ int config_load_file(struct hutch_policy *p, const char *path, struct hutch_erro
         int r;
 
         r = policy_resolve(p, path, &file, err);
-        if (r >= 0)
-                r = read_text(file, &text, &len, err);
-        if (r >= 0)
-                r = read_part(p, file, text, len, &part, err);
+        if (r < 0)
+                return r;
+        r = read_text(file, &text, &len, err);
+        if (r < 0)
+                return r;
+        r = read_part(p, file, text, len, &part, err);
         return r < 0 ? r : policy_merge(p, part, true, NULL, err);
 }
 
@@ -384,12 +386,15 @@ static int merge_parts(struct config *c) {
                 if (c->parts[i])
                         r = policy_merge(base, c->parts[i], c->trusted || (i != PART_JAIL && i != PART_WORKSPACE),
                                          &withheld, c->err);
-        if (r >= 0)
-                r = report_workspace(c, withheld);
-        if (r >= 0)
-                r = policy_merge(base, c->p, true, NULL, c->err);
-        if (r >= 0)
-                r = drop_missing(base, c->err);
+        if (r < 0)
+                return r;
+        r = report_workspace(c, withheld);
+        if (r < 0)
+                return r;
+        r = policy_merge(base, c->p, true, NULL, c->err);
+        if (r < 0)
+                return r;
+        r = drop_missing(base, c->err);
         if (r < 0)
                 return r;
         swap = *c->p; /* the caller's handle stays, its content moves */

@@ -45,7 +45,9 @@ static int attach_socket(struct hutch_policy *p, const char *path, const char *h
 
         snprintf(text, sizeof(text), "the box can use Docker (%.300s): with it, it is root on this host", path);
         r = policy_add_path(p, HUTCH_SOCKET, path, NULL, ORIGIN, err);
-        if (r >= 0 && host)
+        if (r < 0)
+                return r;
+        if (host)
                 r = policy_add_env(p, "DOCKER_HOST", host, ORIGIN, err);
         return r < 0 ? r : warn(p, path, NULL, text, err);
 }

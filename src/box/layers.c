@@ -381,11 +381,14 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         int r = layer_root(environ, &root, err);
 
-        if (r >= 0 && policy_flag(p, KEY_EPHEMERAL))
+        if (r < 0)
+                return r;
+        if (policy_flag(p, KEY_EPHEMERAL))
                 r = error_set(err, HUTCH_E_USAGE, EINVAL, "--box and --ephemeral exclude each other");
-        if (r >= 0)
-                r = id[0] ? layer_open(root, id, &box->layers, err)
-                          : layers_find_newest(root, policy_dir(p), &box->layers, err);
+        if (r < 0)
+                return r;
+        r = id[0] ? layer_open(root, id, &box->layers, err)
+                  : layers_find_newest(root, policy_dir(p), &box->layers, err);
         return r < 0 ? r : adopt(box, err);
 }
 
@@ -517,8 +520,9 @@ static int track_first(const hutch_box *box, const struct plan *plan, struct tra
         *ret_any = changes.n > 0;
         t->n_reviewable = changes.n;
         changes_done(&changes);
-        if (r >= 0)
-                track_system(box, plan, t);
+        if (r < 0)
+                return r;
+        track_system(box, plan, t);
         return r;
 }
 
@@ -545,7 +549,9 @@ static int track_further(hutch_box *box, const struct plan *plan, struct tracked
         forget_since(box);
         /* It had changes before, or it would be gone; they may have been undone. */
         *ret_any = true;
-        if (r >= 0 && any && box->keep_changes && !box_is_session(box) && strv_length(m->chain) == 0) {
+        if (r < 0)
+                return r;
+        if (any && box->keep_changes && !box_is_session(box) && strv_length(m->chain) == 0) {
                 r = changes_any(box->layers, err);
                 *ret_any = r != 0;
         }

@@ -118,8 +118,9 @@ static int fill(struct named *n, const struct buf *plan, int *ret_listener) {
         if (!text)
                 return -ENOMEM;
         r = write_file(n->fd, "meta", text, strlen(text));
-        if (r >= 0)
-                r = write_file(n->fd, "plan", plan->data, plan->len);
+        if (r < 0)
+                return r;
+        r = write_file(n->fd, "plan", plan->data, plan->len);
         if (r < 0)
                 return r;
         /* Under its name only once it listens: one that refuses is taken for what a dead session left. */
@@ -136,8 +137,9 @@ static int find_place(const char *name, char **ret_root, char **ret_path, struct
         int r;
 
         r = named_check(name, err);
-        if (r >= 0)
-                r = sessions_root(ret_root, err);
+        if (r < 0)
+                return r;
+        r = sessions_root(ret_root, err);
         if (r < 0)
                 return r;
         return asprintf(ret_path, "%s/%s", *ret_root, name) < 0 ? error_oom(err) : 0;

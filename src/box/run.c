@@ -38,7 +38,9 @@ static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_
         if (request->streams[HUTCH_STDERR] == HUTCH_STREAM_FD && isatty(request->fds[HUTCH_STDERR]))
                 input.tail = &tail;
         r = run_in_foreground(&input, ret, err);
-        if (r >= 0 && ret->exit_code != 0 && ret->error.code == HUTCH_OK && ret->reason == HUTCH_NOT_KILLED)
+        if (r < 0)
+                return r;
+        if (ret->exit_code != 0 && ret->error.code == HUTCH_OK && ret->reason == HUTCH_NOT_KILLED)
                 guess_add(plan, tail.data, tail.len, report);
         return r;
 }
@@ -88,7 +90,9 @@ static int plan_run(hutch_box *box, const struct hutch_request *request, struct 
         if (r < 0)
                 return r;
         r = make_plan(box->policy, request, &box->context->facts, NULL, &plan, err);
-        if (r >= 0 && plan->image && plan->build_image)
+        if (r < 0)
+                return r;
+        if (plan->image && plan->build_image)
                 r = image_ensure(plan->engine, plan->image, err);
         return r < 0 ? r : layers_prepare(box, plan, ret, err);
 }

@@ -322,10 +322,13 @@ static int find_programs(struct commands *c) {
                                 if (plan->steps[k].kind == STEP_BIND &&
                                     !(plan->steps[k].flags & (STEP_WRITABLE | STEP_GRANTED)))
                                         r = find_links(c, plan->steps[k].dest, &c->programs[i], 0);
-        if (r >= 0 && strv_length(c->dirs) > n_dirs)
+        if (r < 0)
+                return r;
+        if (strv_length(c->dirs) > n_dirs)
                 r = read_programs(c);
-        if (r >= 0)
-                spread(c);
+        if (r < 0)
+                return r;
+        spread(c);
         return r;
 }
 
@@ -478,13 +481,17 @@ int init_allow_commands(const struct init_input *in, int ruleset, uint64_t handl
                 if (r >= 0)
                         r = landlock_allow(ruleset, "/dev", handled & ~(uint64_t) LANDLOCK_ACCESS_FS_EXECUTE, err);
         }
-        if (r >= 0)
-                r = allow_steps(&c, handled, err);
-        if (r >= 0)
-                r = allow_programs(&c, err);
-        if (r >= 0)
-                r = allow_loaders(&c, err);
-        if (r >= 0)
-                r = allow_named(&c, in->plan->commands_allow, err);
+        if (r < 0)
+                return r;
+        r = allow_steps(&c, handled, err);
+        if (r < 0)
+                return r;
+        r = allow_programs(&c, err);
+        if (r < 0)
+                return r;
+        r = allow_loaders(&c, err);
+        if (r < 0)
+                return r;
+        r = allow_named(&c, in->plan->commands_allow, err);
         return r < 0 ? r : allow_named(&c, in->plan->commands_named, err);
 }

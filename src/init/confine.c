@@ -122,7 +122,9 @@ static int replace_all(char ***list, const char *path) {
 
         for (char **at = copy; r >= 0 && at && *at; at++)
                 r = replace(at, path);
-        if (r >= 0 && copy)
+        if (r < 0)
+                return r;
+        if (copy)
                 *list = take_ptr(copy);
         return r;
 }
@@ -332,10 +334,14 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
                 else
                         r = landlock_allow(ruleset, s->dest, LANDLOCK_READ, err);
         }
-        if (r >= 0 && plan->commands)
+        if (r < 0)
+                return r;
+        if (plan->commands)
                 r = init_allow_commands(in, ruleset, handled, err);
+        if (r < 0)
+                return r;
         /* FIFOs are written to; nothing is made or removed, and the texts cannot be written to (session/channel.c). */
-        if (r >= 0 && plan->session)
+        if (plan->session)
                 r = landlock_allow(ruleset, plan->channel, LANDLOCK_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, err);
         if (r < 0)
                 return r;

@@ -68,8 +68,9 @@ static int make_in_memory(struct builder *b, mode_t mode, struct layer *ret) {
         snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
         builder_tmpfs_options(b->in->plan, 0700, options, sizeof(options));
         r = builder_park(b, -1, &place);
-        if (r >= 0)
-                r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
+        if (r < 0)
+                return r;
+        r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
         if (r < 0)
                 return r;
         directory = builder_open(b, name);
@@ -230,8 +231,9 @@ int cow_attach(struct builder *b, const struct step *s, int prepared, int prepar
                 _cleanup_(standin_done) struct standin standin = {.directory = -1};
 
                 r = standin_make(b, s, lower, &standin, err);
-                if (r >= 0)
-                        r = attach_overlay(b, s, prepared_layer, standin.directory, st.st_mode, dest, err);
+                if (r < 0)
+                        return r;
+                r = attach_overlay(b, s, prepared_layer, standin.directory, st.st_mode, dest, err);
                 if (r < 0)
                         return r;
                 r = standin_attach_closed(b, &standin, s->dest);

@@ -143,12 +143,13 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open /proc/self: %s", errno_text(errno));
         r = write_file(self, "setgroups", "deny", err);
         snprintf(line, sizeof(line), "%u %u 1", plan->uid, plan->host_uid);
-        if (r >= 0)
-                r = write_file(self, "uid_map", line, err);
+        if (r < 0)
+                return r;
+        r = write_file(self, "uid_map", line, err);
+        if (r < 0)
+                return r;
         snprintf(line, sizeof(line), "%u %u 1", plan->gid, plan->host_gid);
-        if (r >= 0)
-                r = write_file(self, "gid_map", line, err);
-        return r;
+        return write_file(self, "gid_map", line, err);
 }
 
 static bool is_guarded(const struct init_input *in) {

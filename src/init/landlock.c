@@ -81,10 +81,13 @@ int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error
         }
         /* Rules apply to everything beneath: in a box whose root is open, the mounts determine what is read-only. */
         r = landlock_allow(ruleset, "/", plan->open_root ? handled : LANDLOCK_READ, err);
-        if (r >= 0)
-                r = landlock_allow(ruleset, "/dev", handled, err);
+        if (r < 0)
+                return r;
+        r = landlock_allow(ruleset, "/dev", handled, err);
+        if (r < 0)
+                return r;
         /* FIFOs are written to; nothing is made or removed. */
-        if (r >= 0 && plan->session && plan->traits & TRAIT_DELEGATED)
+        if (plan->session && plan->traits & TRAIT_DELEGATED)
                 r = landlock_allow(ruleset, plan->channel, LANDLOCK_READ | LANDLOCK_ACCESS_FS_WRITE_FILE, err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];

@@ -85,8 +85,9 @@ static int find_directory(const char *controller, char ret[PATH_MAX], size_t *re
         int r;
 
         r = read_whole_file(AT_FDCWD, "/proc/self/cgroup", FILE_MOST, &groups, NULL);
-        if (r >= 0)
-                r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 16 * FILE_MOST, &mounts, NULL);
+        if (r < 0)
+                return r;
+        r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 16 * FILE_MOST, &mounts, NULL);
         if (r < 0)
                 return r;
         if (!find_group(groups, controller, &group))

@@ -90,8 +90,9 @@ static int make_folder(struct builder *b, const char *path, int *ret) {
                 return fd < 0 ? fd : 0;
         }
         r = path_dirname(path, &parent);
-        if (r >= 0)
-                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return r;
+        r = make_folder(b, parent, &up);
         if (r < 0)
                 return r;
         if (!is_own(b, up))
@@ -125,8 +126,9 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
         if (directory)
                 return make_folder(b, path, ret);
         r = path_dirname(path, &parent);
-        if (r >= 0)
-                r = make_folder(b, parent, &up);
+        if (r < 0)
+                return r;
+        r = make_folder(b, parent, &up);
         if (r < 0)
                 return r;
         if (!is_own(b, up))

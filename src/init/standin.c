@@ -203,8 +203,9 @@ static int make_tmpfs(struct builder *b, int *ret) {
         snprintf(name, sizeof(name), ".parked-%u", b->n_parked);
         snprintf(options, sizeof(options), "mode=755,size=%llu,nr_inodes=%u", BYTES_MOST * 2, 2 * FILES_MOST);
         r = builder_park(b, -1, &place);
-        if (r >= 0)
-                r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
+        if (r < 0)
+                return r;
+        r = b->ops->attach_new("tmpfs", options, place, MOUNT_NODEV);
         if (r < 0)
                 return r;
         *ret = builder_open(b, name);

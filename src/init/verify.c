@@ -199,10 +199,12 @@ int init_verify(const struct init_input *in, struct hutch_error *err) {
         int r;
 
         r = check_namespaces(in, err);
-        if (r >= 0)
-                r = check_network(in->plan, err);
-        if (r >= 0)
-                r = check_root(in->plan, err);
+        if (r < 0)
+                return r;
+        r = check_network(in->plan, err);
+        if (r < 0)
+                return r;
+        r = check_root(in->plan, err);
         for (size_t i = 0; r >= 0 && i < in->plan->n_steps; i++)
                 r = check_step(in->plan, i, err);
         return r < 0 ? r : init_verify_limits(in, err);

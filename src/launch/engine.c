@@ -285,13 +285,18 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
                                  "cannot find hutch-init, neither beside hutch nor in %s: reinstall hutch",
                                  HUTCH_LIBEXECDIR);
         r = make_record(e, in, err);
-        if (r >= 0 && !backend->inherits) {
+        if (r < 0)
+                return r;
+        if (!backend->inherits) {
                 r = listen_in(e, strv_find_assignment(in->plan->engine_env, "XDG_RUNTIME_DIR"), err);
                 place.dir = e->dir.path;
         }
-        if (r >= 0)
-                r = backend->compile(in->plan, &place, &e->spec, err);
-        if (r >= 0 && !e->spec.env && strv_copy(in->plan->engine_env, &e->spec.env) < 0)
+        if (r < 0)
+                return r;
+        r = backend->compile(in->plan, &place, &e->spec, err);
+        if (r < 0)
+                return r;
+        if (!e->spec.env && strv_copy(in->plan->engine_env, &e->spec.env) < 0)
                 r = error_oom(err);
         if (r < 0)
                 return r;
@@ -310,7 +315,9 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
         }
         engine_sweep(e);
         r = in->runner ? run_by_caller(e, in, ret, err) : start_program(e, in, theirs, program, ret, err);
-        if (r >= 0 && backend->inherits && hand_over(e, ret->control) < 0)
+        if (r < 0)
+                return r;
+        if (backend->inherits && hand_over(e, ret->control) < 0)
                 r = error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "cannot pass the plan to hutch-init");
         return r;
 }

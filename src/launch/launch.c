@@ -97,9 +97,13 @@ static int hand_over(const struct launch_input *in, const struct launch_spec *sp
         if (!in->plan->map_by_parent && !joins_late(in))
                 return 0;
         r = group_add(in->group, box->pid, err);
-        if (r >= 0 && in->plan->map_by_parent)
+        if (r < 0)
+                return r;
+        if (in->plan->map_by_parent)
                 r = idmap_write(box->pid, in->plan->uid, in->plan->host_uid, in->plan->gid, in->plan->host_gid, err);
-        if (r >= 0 && message_send(box->control, &go, sizeof(go), NULL, 0) < 0)
+        if (r < 0)
+                return r;
+        if (message_send(box->control, &go, sizeof(go), NULL, 0) < 0)
                 r = error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "the box ended before it began");
         return r;
 }

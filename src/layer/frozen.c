@@ -68,20 +68,24 @@ int frozen_new(int state, const char *owner, char **ret) {
         char name[128];
         int r = layer_new_id(&id);
 
-        if (r >= 0)
-                r = make_folder(state, "layers");
+        if (r < 0)
+                return r;
+        r = make_folder(state, "layers");
         if (r < 0)
                 return r;
         frozen_spread(state, "layers");
         snprintf(name, sizeof(name), "layers/%s", id);
         r = make_folder(state, name);
         snprintf(name, sizeof(name), "layers/%s/refs", id);
-        if (r >= 0)
-                r = make_folder(state, name);
-        if (r >= 0)
-                r = add_ref(state, id, owner);
-        if (r >= 0)
-                *ret = take_ptr(id);
+        if (r < 0)
+                return r;
+        r = make_folder(state, name);
+        if (r < 0)
+                return r;
+        r = add_ref(state, id, owner);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(id);
         return r;
 }
 
@@ -199,8 +203,9 @@ int trash_put(int state, int dir, const char *name) {
         _cleanup_(freep) char *fresh = NULL;
         int r = make_folder(state, "trash");
 
-        if (r >= 0)
-                r = layer_new_id(&fresh);
+        if (r < 0)
+                return r;
+        r = layer_new_id(&fresh);
         if (r < 0)
                 return r;
         trash = open_folder(state, "trash");

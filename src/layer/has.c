@@ -44,8 +44,9 @@ int stack_has(const struct layer_box *box, size_t n, const char *path, bool *ret
         _cleanup_(strv_freep) char **uppers = NULL;
         int r = stack_list_below(box, n, &uppers);
 
-        if (r >= 0)
-                r = strv_pushf(&uppers, "%s/%zu/upper", box->path, n);
+        if (r < 0)
+                return r;
+        r = strv_pushf(&uppers, "%s/%zu/upper", box->path, n);
         if (r < 0)
                 return r;
         *ret = false;

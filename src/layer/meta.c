@@ -165,7 +165,9 @@ int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
                 return -ENOMEM;
         fd = openat(dir, "meta.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-        if (r >= 0 && renameat(dir, "meta.new", dir, file) < 0)
+        if (r < 0)
+                return r;
+        if (renameat(dir, "meta.new", dir, file) < 0)
                 r = -errno;
         return r;
 }

@@ -139,7 +139,8 @@ int layer_settle_copies(const struct layer_box *box, struct hutch_error *err) {
 
         for (size_t n = 0; r >= 0 && box->meta.lowers && box->meta.lowers[n]; n++)
                 r = layer_sync_copy(box, n, err);
-        if (r >= 0)
-                layer_drop_copies(box);
+        if (r < 0)
+                return r;
+        layer_drop_copies(box);
         return r;
 }

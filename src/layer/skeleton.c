@@ -146,8 +146,9 @@ static int make_folder(int to, const char *name, mode_t mode) {
 static int make_closed(int to, const char *name, mode_t mode) {
         int r = tree_remove(to, name);
 
-        if (r >= 0)
-                r = make_folder(to, name, mode);
+        if (r < 0)
+                return r;
+        r = make_folder(to, name, mode);
         return r < 0 ? r : make_opaque(to, name);
 }
 

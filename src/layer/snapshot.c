@@ -260,9 +260,12 @@ int snapshot_make(struct layer_box *box, const char *name, struct layer_snapshot
         if (!s)
                 return error_oom(err);
         r = name ? check_name(box->state, box->meta.workspace, name, err) : 0;
-        if (r >= 0)
-                r = stack_freeze(box, err);
-        if (r >= 0 && strv_length(box->meta.chain) > STACK_MOST)
+        if (r < 0)
+                return r;
+        r = stack_freeze(box, err);
+        if (r < 0)
+                return r;
+        if (strv_length(box->meta.chain) > STACK_MOST)
                 r = stack_compact(box, err);
         if (r < 0)
                 return r;

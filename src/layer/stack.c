@@ -88,8 +88,10 @@ int stack_make_fresh(struct layer_box *box, size_t n, int model, const char *nam
         if (upper < 0)
                 return -errno;
         r = model >= 0 ? dress(upper, model) : dress_as_host(upper, box->meta.lowers[n]);
+        if (r < 0)
+                return r;
         /* The record is replaced whole when it changes, never written in: it can be shared. */
-        if (r >= 0 && model >= 0 && linkat(model, "base", directory, "base", 0) < 0 && errno != ENOENT)
+        if (model >= 0 && linkat(model, "base", directory, "base", 0) < 0 && errno != ENOENT)
                 r = -errno;
         return r;
 }
@@ -167,8 +169,9 @@ int stack_commit(struct layer_box *box, struct layer_meta *next) {
         struct layer_meta old = box->meta;
         int r = layer_meta_write(box->fd, "meta.next", next);
 
-        if (r >= 0)
-                r = finish(box, next);
+        if (r < 0)
+                return r;
+        r = finish(box, next);
         if (r < 0)
                 return r;
         box->meta = *next;
@@ -266,8 +269,9 @@ int stack_freeze(struct layer_box *box, struct hutch_error *err) {
         if (!stack_is_touched(box))
                 return 0;
         r = stack_freeze_mounted(box, err);
-        if (r >= 0)
-                stack_unmounted(box);
+        if (r < 0)
+                return r;
+        stack_unmounted(box);
         return r;
 }
 
@@ -275,12 +279,16 @@ int stack_begin_replacing(struct layer_box *box, struct layer_meta *ret) {
         _cleanup_(freep) char *id = NULL;
         int r = layer_meta_copy(&box->meta, ret);
 
-        if (r >= 0)
-                r = layer_new_id(&id);
-        if (r >= 0 && asprintf(&ret->away, "trash/%s", id) < 0)
+        if (r < 0)
+                return r;
+        r = layer_new_id(&id);
+        if (r < 0)
+                return r;
+        if (asprintf(&ret->away, "trash/%s", id) < 0)
                 r = -ENOMEM;
-        if (r >= 0)
-                strv_free(take_ptr(ret->chain));
+        if (r < 0)
+                return r;
+        strv_free(take_ptr(ret->chain));
         return r;
 }
 
@@ -311,8 +319,9 @@ int stack_list_below(const struct layer_box *box, size_t n, char ***ret) {
         _cleanup_(freep) char *boxes = NULL, *state = NULL;
         int r = path_dirname(box->path, &boxes);
 
-        if (r >= 0)
-                r = path_dirname(boxes, &state);
+        if (r < 0)
+                return r;
+        r = path_dirname(boxes, &state);
         for (size_t i = strv_length(box->meta.chain); r >= 0 && i > 0; i--) {
                 _cleanup_(closep) int layer = frozen_open(box->state, box->meta.chain[i - 1], n);
 

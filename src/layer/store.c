@@ -132,8 +132,9 @@ static int identify(struct layer_box *box) {
                 _cleanup_(freep) char *ident = NULL;
                 int r = layer_is_system(&box->meta, n) ? strv_push(&box->meta.idents, "")
                                                        : layer_identify(box->meta.lowers[n], &ident);
-
-                if (r >= 0 && ident)
+                if (r < 0)
+                        return r;
+                if (ident)
                         r = strv_push(&box->meta.idents, ident);
                 if (r < 0)
                         return r;
@@ -145,9 +146,9 @@ static int identify(struct layer_box *box) {
 static int fill(struct layer_box *box) {
         int r = frozen_ref(box->state, box->meta.chain, box->meta.id);
 
-        if (r >= 0)
-                r = identify(box);
-
+        if (r < 0)
+                return r;
+        r = identify(box);
         for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++) {
                 _cleanup_(closep) int model = stack_open_top(box, box->meta.chain, n);
 
@@ -234,7 +235,9 @@ static int renew_work(int box, size_t n) {
         snprintf(name, sizeof(name), "%zu", n);
         layer = openat(box, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = layer < 0 ? -errno : tree_remove(layer, "work");
-        if (r >= 0 && mkdirat(layer, "work", 0700) < 0)
+        if (r < 0)
+                return r;
+        if (mkdirat(layer, "work", 0700) < 0)
                 r = -errno;
         return r;
 }
@@ -272,8 +275,9 @@ int layer_look(const char *root, const char *id, struct layer_box **ret) {
         if (!box || !(box->meta.id = strdup(id)) || asprintf(&box->path, "%s/%s", root, id) < 0)
                 return -ENOMEM;
         r = open_box(box);
-        if (r >= 0)
-                r = layer_meta_read(box->fd, "meta", &box->meta);
+        if (r < 0)
+                return r;
+        r = layer_meta_read(box->fd, "meta", &box->meta);
         if (r < 0)
                 return r;
         *ret = take_ptr(box);

@@ -27,8 +27,9 @@ static int set_up_v2(struct group *g, const struct plan *plan, const struct cgro
         int r;
 
         r = scope_enter(facts, parent, sizeof(parent), err);
-        if (r >= 0)
-                r = group_folder_make(f, parent, err);
+        if (r < 0)
+                return r;
+        r = group_folder_make(f, parent, err);
         if (r < 0)
                 return r;
         if (plan->memory) {
@@ -70,9 +71,13 @@ static int set_up_v1(struct group *g, const struct plan *plan, const struct cgro
 
         if (facts->memory)
                 r = make_v1(&g->directories[MEMORY], "memory", err);
-        if (r >= 0 && facts->cpu && plan->cpu_percent)
+        if (r < 0)
+                return r;
+        if (facts->cpu && plan->cpu_percent)
                 r = make_v1(&g->directories[CPU], "cpu", err);
-        if (r >= 0 && facts->pids && plan->pids)
+        if (r < 0)
+                return r;
+        if (facts->pids && plan->pids)
                 r = make_v1(&g->directories[PIDS], "pids", err);
         if (r < 0)
                 return r;

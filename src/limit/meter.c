@@ -118,12 +118,13 @@ static int take_namespace(void) {
                 return -errno;
         r = write_map("/proc/self/setgroups", "deny");
         snprintf(line, sizeof(line), "%u %u 1", uid, uid);
-        if (r >= 0)
-                r = write_map("/proc/self/uid_map", line);
+        if (r < 0)
+                return r;
+        r = write_map("/proc/self/uid_map", line);
+        if (r < 0)
+                return r;
         snprintf(line, sizeof(line), "%u %u 1", gid, gid);
-        if (r >= 0)
-                r = write_map("/proc/self/gid_map", line);
-        return r;
+        return write_map("/proc/self/gid_map", line);
 }
 
 static uint64_t now_ms(void) {

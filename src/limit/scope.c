@@ -109,8 +109,9 @@ int scope_enter(const struct cgroup_facts *facts, char *ret, size_t room, struct
         }
         if (facts->by_manager) {
                 r = ask_manager(err);
-                if (r >= 0)
-                        r = wait_for_scope(ret, room, err);
+                if (r < 0)
+                        return r;
+                r = wait_for_scope(ret, room, err);
                 if (r < 0)
                         return r;
         }

@@ -91,13 +91,15 @@ int plan_add_commands(struct plan *plan, const struct plan_input *in, struct hut
                         "out");
         plan->commands = true;
         r = policy_allowed_commands(in->policy, &plan->commands_allow);
-        if (r >= 0)
-                r = strv_copy(policy_list(in->policy, KEY_COMMANDS_DENY), &plan->commands_deny);
+        if (r < 0)
+                return error_oom(err);
+        r = strv_copy(policy_list(in->policy, KEY_COMMANDS_DENY), &plan->commands_deny);
         if (r < 0)
                 return error_oom(err);
         r = check_command_itself(plan, in, err);
-        if (r >= 0)
-                r = check_writable(plan, err);
+        if (r < 0)
+                return r;
+        r = check_writable(plan, err);
         if (r < 0)
                 return r;
         if (chosen_by_hutch(in) && strv_push(&plan->commands_named, plan->argv[0]) < 0)

@@ -125,9 +125,9 @@ static int add_whole(struct plan *plan, const struct kind *kind, const struct pa
                                         .source = fact->real,
                                         .dest = (char *) dest,
                                         .origin = (char *) kind->origin});
-
-        if (r >= 0)
-                r = tell_split(plan, fact);
+        if (r < 0)
+                return r;
+        r = tell_split(plan, fact);
         return r < 0 ? r : add_parts(plan, kind, fact, dest);
 }
 

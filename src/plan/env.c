@@ -132,7 +132,9 @@ static int make_path(struct plan *plan, const struct survey *survey) {
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++)
                 if (streq(plan->steps[i].dest, "/run/hutch"))
                         r = add_folder(plan, "/run/hutch/bin");
-        if (r >= 0 && plan->traits)
+        if (r < 0)
+                return r;
+        if (plan->traits)
                 r = add_folder(plan, local);
         for (char **dir = survey->path; r >= 0 && dir && *dir; dir++)
                 if (shown_as_is(plan, *dir) || has_toolchain(survey, *dir))
@@ -172,15 +174,19 @@ static int add_tool_defaults(struct plan *plan, const struct plan_input *in) {
         int r;
 
         r = set(plan, "PIP_BREAK_SYSTEM_PACKAGES", "1", "default");
-        if (r >= 0 && !plan->open_root && !strv_find_assignment(in->survey->env, "NVM_DIR")) {
+        if (r < 0)
+                return r;
+        if (!plan->open_root && !strv_find_assignment(in->survey->env, "NVM_DIR")) {
                 r = own_prefix(plan, &local);
                 if (r >= 0)
                         r = set(plan, "NPM_CONFIG_PREFIX", local, "default");
                 if (r >= 0 && in->survey->npmrc) /* which it would look for under the prefix */
                         r = set(plan, "NPM_CONFIG_GLOBALCONFIG", in->survey->npmrc, "default");
         }
+        if (r < 0)
+                return r;
         /* nproc(1) and OpenMP go by this; processors are not taken away, since a share may be used on any of them. */
-        if (r >= 0 && plan->cpu_percent) {
+        if (plan->cpu_percent) {
                 snprintf(share, sizeof(share), "%llu", (unsigned long long) (plan->cpu_percent + 99) / 100);
                 r = set(plan, "OMP_NUM_THREADS", share, "default");
         }
@@ -191,23 +197,32 @@ static int add_defaults(struct plan *plan, const struct plan_input *in) {
         int r;
 
         r = make_path(plan, in->survey);
-        if (r >= 0)
-                r = set(plan, "HOME", plan->home, "default");
-        if (r >= 0)
-                r = set(plan, "USER", plan->user, "default");
-        if (r >= 0)
-                r = set(plan, "LOGNAME", plan->user, "default");
-        if (r >= 0)
-                r = set(plan, "SHELL", in->survey->has_bash ? "/bin/bash" : "/bin/sh", "default");
-        if (r >= 0)
-                r = set(plan, "TMPDIR", plan->traits && !(plan->traits & TRAIT_OWN_ROOT) ? SCRATCH "/tmp" : "/tmp",
-                        "default");
-        if (r >= 0)
-                r = set_runtime(plan);
-        if (r >= 0 && plan->traits)
+        if (r < 0)
+                return r;
+        r = set(plan, "HOME", plan->home, "default");
+        if (r < 0)
+                return r;
+        r = set(plan, "USER", plan->user, "default");
+        if (r < 0)
+                return r;
+        r = set(plan, "LOGNAME", plan->user, "default");
+        if (r < 0)
+                return r;
+        r = set(plan, "SHELL", in->survey->has_bash ? "/bin/bash" : "/bin/sh", "default");
+        if (r < 0)
+                return r;
+        r = set(plan, "TMPDIR", plan->traits && !(plan->traits & TRAIT_OWN_ROOT) ? SCRATCH "/tmp" : "/tmp", "default");
+        if (r < 0)
+                return r;
+        r = set_runtime(plan);
+        if (r < 0)
+                return r;
+        if (plan->traits)
                 r = add_tool_defaults(plan, in);
+        if (r < 0)
+                return r;
         /* The checkout above the workspace is a mount of its own, and git would stop there. */
-        if (r >= 0 && plan->traits & TRAIT_OWN_ROOT && in->survey->git_root.real)
+        if (plan->traits & TRAIT_OWN_ROOT && in->survey->git_root.real)
                 r = set(plan, "GIT_DISCOVERY_ACROSS_FILESYSTEM", "1", "default");
         for (char **e = in->survey->tool_env; r >= 0 && e && *e; e++) {
                 _cleanup_(freep) char *name = strndup(*e, strcspn(*e, "="));
@@ -383,17 +398,23 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
         int r;
 
         r = strv_copy(policy_list(in->policy, KEY_ENV_BLOCK), &plan->env_block);
-        if (r >= 0)
-                r = add_defaults(plan, in);
-        if (r >= 0)
-                r = plan_pass_online(plan, in, set);
-        if (r >= 0)
-                r = apply_rules(plan, in);
-        if (r >= 0)
-                r = remove_blocked(plan);
-        if (r >= 0)
-                r = follow_path(plan);
-        if (r >= 0)
-                r = search_further(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_defaults(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_pass_online(plan, in, set);
+        if (r < 0)
+                return error_oom(err);
+        r = apply_rules(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = remove_blocked(plan);
+        if (r < 0)
+                return error_oom(err);
+        r = follow_path(plan);
+        if (r < 0)
+                return error_oom(err);
+        r = search_further(plan, in);
         return r < 0 ? error_oom(err) : 0;
 }

@@ -41,9 +41,11 @@ static int add_kernel_folders(struct plan *plan) {
 
         r = plan_add_step(
                 plan, (struct step){.kind = STEP_PROC, .flags = STEP_WRITABLE | STEP_NOEXEC, .dest = (char *) "/proc"});
+        if (r < 0)
+                return r;
         /* uid 0 of the box may set the sysctls of its own namespaces, which no box needs. A covered /proc would prevent
          * a nested box from mounting its own, so there it stays open. */
-        if (r >= 0 && !plan->nested)
+        if (!plan->nested)
                 r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/proc/sys"});
         /* Keys are not namespaced: these list the names of the caller's. */
         for (size_t i = 0; r >= 0 && !plan->nested && i < ARRAY_SIZE(key_files); i++)
@@ -53,23 +55,29 @@ static int add_kernel_folders(struct plan *plan) {
                 snprintf(path, sizeof(path), "/dev/%s", devices[i]);
                 r = add_device(plan, path, path, NULL);
         }
-        if (r >= 0)
-                r = plan_add_step(plan, (struct step){.kind = STEP_DEVPTS,
-                                                      .flags = STEP_WRITABLE | STEP_DEVICES,
-                                                      .dest = (char *) "/dev/pts"});
-        if (r >= 0)
-                r = add_link(plan, "/dev/ptmx", "pts/ptmx");
-        if (r >= 0)
-                r = add_link(plan, "/dev/fd", "/proc/self/fd");
-        if (r >= 0)
-                r = add_link(plan, "/dev/stdin", "/proc/self/fd/0");
-        if (r >= 0)
-                r = add_link(plan, "/dev/stdout", "/proc/self/fd/1");
-        if (r >= 0)
-                r = add_link(plan, "/dev/stderr", "/proc/self/fd/2");
-        if (r >= 0)
-                r = add_tmpfs(plan, "/dev/shm", 01777, NULL);
-        return r;
+        if (r < 0)
+                return r;
+        r = plan_add_step(
+                plan,
+                (struct step){.kind = STEP_DEVPTS, .flags = STEP_WRITABLE | STEP_DEVICES, .dest = (char *) "/dev/pts"});
+        if (r < 0)
+                return r;
+        r = add_link(plan, "/dev/ptmx", "pts/ptmx");
+        if (r < 0)
+                return r;
+        r = add_link(plan, "/dev/fd", "/proc/self/fd");
+        if (r < 0)
+                return r;
+        r = add_link(plan, "/dev/stdin", "/proc/self/fd/0");
+        if (r < 0)
+                return r;
+        r = add_link(plan, "/dev/stdout", "/proc/self/fd/1");
+        if (r < 0)
+                return r;
+        r = add_link(plan, "/dev/stderr", "/proc/self/fd/2");
+        if (r < 0)
+                return r;
+        return add_tmpfs(plan, "/dev/shm", 01777, NULL);
 }
 
 /* A home that is the root, or is in a system directory, gets another place. */
@@ -116,23 +124,30 @@ static int add_own_folders(struct plan *plan, const struct plan_input *in) {
         int r;
 
         r = add_own(plan, in, "/tmp", "tmp", 01777, NULL);
+        if (r < 0)
+                return r;
         /* A /var that is a layer has one. */
-        if (r >= 0 && !plan->open_root)
+        if (!plan->open_root)
                 r = add_tmpfs(plan, "/var/tmp", 01777, NULL);
-        if (r >= 0)
-                r = add_tmpfs(plan, "/run", 0755, NULL);
-        if (r >= 0)
-                r = add_runtime(plan);
-        if (r >= 0 && !home_is_usable(survey, plan->home)) {
+        if (r < 0)
+                return r;
+        r = add_tmpfs(plan, "/run", 0755, NULL);
+        if (r < 0)
+                return r;
+        r = add_runtime(plan);
+        if (r < 0)
+                return r;
+        if (!home_is_usable(survey, plan->home)) {
                 free(plan->home);
                 plan->home = strdup("/home/user");
                 r = plan->home ? 0 : -ENOMEM;
         }
-        if (r >= 0)
-                r = add_own(plan, in, plan->home, "home", 0700, NULL);
-        if (r >= 0)
-                r = plan_add_kept(plan, in);
-        return r;
+        if (r < 0)
+                return r;
+        r = add_own(plan, in, plan->home, "home", 0700, NULL);
+        if (r < 0)
+                return r;
+        return plan_add_kept(plan, in);
 }
 
 static int add_granted(struct plan *plan, const struct path_fact *fact, const char *dest, bool writable,
@@ -170,7 +185,9 @@ static int add_workspace(struct plan *plan, const struct plan_input *in) {
                 return -ENOMEM;
         r = cow ? plan_add_cow(plan, ws, ws->real, NULL, "workspace")
                 : add_granted(plan, ws, ws->real, writable, "workspace");
-        if (r >= 0 && !streq(below, ws->real))
+        if (r < 0)
+                return r;
+        if (!streq(below, ws->real))
                 r = cow ? plan_add_cow(plan, ws, below, ws->real, "workspace")
                         : add_granted(plan, ws, below, writable, "workspace");
         return r;
@@ -460,8 +477,9 @@ int plan_add_guard(struct plan *plan, const struct plan_input *in) {
                 return 0;
         plan->guard.quarantine = strdup(s->quarantine);
         r = plan->guard.quarantine ? strv_push(&plan->guard.tops, s->workspace.real) : -ENOMEM;
-        if (r >= 0)
-                r = strv_copy(s->guarded_git, &plan->guard.git);
+        if (r < 0)
+                return r;
+        r = strv_copy(s->guarded_git, &plan->guard.git);
         for (size_t i = 0; r >= 0 && i < in->policy->n_paths; i++)
                 if (in->policy->paths[i].access == HUTCH_WRITE && s->paths[i].real &&
                     !path_is_beneath(s->workspace.real, s->paths[i].real))
@@ -501,28 +519,43 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
                 return add_matches(plan, in, index) < 0 ? error_oom(err) : 0;
         if (!rule->dest && rule->access != HUTCH_DEVICE)
                 r = box_places(plan, host, &places);
+        if (r < 0)
+                return error_oom(err);
         /* A path to hide may be written as a path in the box. */
-        if (r >= 0 && rule->access == HUTCH_HIDE)
+        if (rule->access == HUTCH_HIDE)
                 r = host_path_behind(plan, rule->path, &behind);
-        if (r >= 0 && behind)
+        if (r < 0)
+                return error_oom(err);
+        if (behind)
                 r = box_places(plan, behind, &places);
-        if (r >= 0 && rule->access == HUTCH_HIDE)
+        if (r < 0)
+                return error_oom(err);
+        if (rule->access == HUTCH_HIDE)
                 r = hidden_sources(plan, host, &places);
+        if (r < 0)
+                return error_oom(err);
         /* The path as it was written is a place too, unless it only is a link to what is hidden. */
-        if (r >= 0 && rule->access != HUTCH_HIDE && !holds(places, rule->dest ? rule->dest : rule->path))
+        if (rule->access != HUTCH_HIDE && !holds(places, rule->dest ? rule->dest : rule->path))
                 r = strv_push(&places, rule->dest ? rule->dest : rule->path);
-        if (r >= 0 && rule->access == HUTCH_HIDE && !fact->real && lies_in_attachment(plan, rule->path) &&
+        if (r < 0)
+                return error_oom(err);
+        if (rule->access == HUTCH_HIDE && !fact->real && lies_in_attachment(plan, rule->path) &&
             !holds(places, rule->path))
                 r = strv_push(&places, rule->path);
         if (r < 0)
                 return error_oom(err);
         for (char **p = places; p && *p; p++) {
                 r = pin_parents(plan, *p);
-                if (r >= 0)
-                        r = add_rule_at(plan, rule, fact, *p, p == places ? NULL : places[0]);
-                if (r >= 0 && fact->real && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE))
+                if (r < 0)
+                        return error_oom(err);
+                r = add_rule_at(plan, rule, fact, *p, p == places ? NULL : places[0]);
+                if (r < 0)
+                        return error_oom(err);
+                if (fact->real && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE))
                         r = mask_sockets(plan, in, fact->real, *p);
-                if (r >= 0 && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW))
+                if (r < 0)
+                        return error_oom(err);
+                if (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW)
                         r = hide_again(plan, in, index, *p);
                 if (r < 0)
                         return error_oom(err);
@@ -574,30 +607,43 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
 
         plan->ephemeral = policy_flag(in->policy, KEY_EPHEMERAL);
         r = plan_add_system(plan, in);
-        if (r >= 0)
-                r = add_kernel_folders(plan);
-        if (r >= 0)
-                r = add_own_folders(plan, in);
-        if (r >= 0)
-                r = plan_add_tools(plan, in);
-        if (r >= 0)
-                r = plan_add_world(plan, in);
-        if (r >= 0)
-                r = plan_add_online(plan, in);
-        if (r >= 0)
-                r = add_toolchains(plan, in);
-        if (r >= 0)
-                r = add_git_root(plan, in);
-        if (r >= 0)
-                r = add_workspace(plan, in);
-        if (r >= 0)
-                r = add_git_dir(plan, in);
-        if (r >= 0 && !plan->nested)
+        if (r < 0)
+                return error_oom(err);
+        r = add_kernel_folders(plan);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own_folders(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_tools(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_world(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_online(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_toolchains(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_git_root(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_workspace(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_git_dir(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        if (!plan->nested)
                 r = add_sealed(plan, in);
-        if (r >= 0)
-                r = plan_add_guard(plan, in);
-        if (r >= 0)
-                r = mask_all_sockets(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_guard(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = mask_all_sockets(plan, in);
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {

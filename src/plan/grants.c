@@ -307,25 +307,34 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 r = grant(plan, kernel_files[i], STEP_REPLACE, "default");
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(devices); i++)
                 r = grant(plan, devices[i], STEP_REPLACE | STEP_WRITABLE | STEP_DEVICES, "default");
-        if (r >= 0 && survey->resolv_conf)
+        if (r < 0)
+                return error_oom(err);
+        if (survey->resolv_conf)
                 r = grant(plan, survey->resolv_conf, STEP_REPLACE, "default");
-        if (r >= 0)
-                r = plan_add_online(plan, in);
-        if (r >= 0)
-                r = add_own(plan, SCRATCH "/tmp", 0700);
-        if (r >= 0)
-                r = add_own(plan, SCRATCH "/home", 0700);
-        if (r >= 0)
-                r = add_own(plan, SCRATCH "/run", 0700);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_online(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, SCRATCH "/tmp", 0700);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, SCRATCH "/home", 0700);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, SCRATCH "/run", 0700);
         for (size_t i = 0; r >= 0 && i < survey->n_toolchains; i++)
                 if (!survey->toolchains[i].link)
                         r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");
-        if (r >= 0)
-                r = add_workspace(plan, in);
-        if (r >= 0)
-                r = add_git(plan, in);
-        if (r >= 0)
-                r = add_protected(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_workspace(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_git(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_protected(plan, in);
         for (size_t i = 0; r >= 0 && i < policy->n_paths; i++) {
                 const struct path_rule *rule = &policy->paths[i];
 
@@ -334,9 +343,12 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 else if (rule->access == HUTCH_DEVICE)
                         r = grant(plan, survey->paths[i].real, STEP_WRITABLE | STEP_DEVICES, rule->origin);
         }
-        if (r >= 0 && in->traits)
+        if (r < 0)
+                return error_oom(err);
+        if (in->traits)
                 r = plan_add_git_identity(plan, in);
-        if (r >= 0)
-                r = link_in_home(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = link_in_home(plan, in);
         return r < 0 ? error_oom(err) : 0;
 }

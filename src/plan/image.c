@@ -165,26 +165,34 @@ int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_
         if (!plan->image || !plan->engine)
                 return error_oom(err);
         r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/", .origin = plan->image});
-        if (r >= 0)
-                r = plan_add_step(plan, (struct step){.kind = STEP_PROC,
-                                                      .flags = STEP_WRITABLE | STEP_NOEXEC,
-                                                      .dest = (char *) "/proc"});
-        if (r >= 0)
-                r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/proc/sys"});
-        if (r >= 0)
-                r = add_own(plan, "/tmp", 01777);
-        if (r >= 0)
-                r = add_own(plan, "/var/tmp", 01777);
-        if (r >= 0)
-                r = add_own(plan, "/run", 0755);
-        if (r >= 0)
-                r = add_own(plan, plan->home, 0700);
-        if (r >= 0)
-                r = plan_add_git_identity(plan, in);
-        if (r >= 0)
-                r = add_git(plan, in);
-        if (r >= 0)
-                r = add_workspace(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_step(
+                plan, (struct step){.kind = STEP_PROC, .flags = STEP_WRITABLE | STEP_NOEXEC, .dest = (char *) "/proc"});
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_step(plan, (struct step){.kind = STEP_SEAL, .dest = (char *) "/proc/sys"});
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, "/tmp", 01777);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, "/var/tmp", 01777);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, "/run", 0755);
+        if (r < 0)
+                return error_oom(err);
+        r = add_own(plan, plan->home, 0700);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_git_identity(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_git(plan, in);
+        if (r < 0)
+                return error_oom(err);
+        r = add_workspace(plan, in);
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {

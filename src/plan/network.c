@@ -70,7 +70,9 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
                 r = add_published(plan, p);
         for (; r >= 0 && host_ports && *host_ports; host_ports++)
                 r = strv_push(&plan->network.host_ports, *host_ports);
-        if (r >= 0 && policy_is_set(p, KEY_NET_LOG)) {
+        if (r < 0)
+                return error_oom(err);
+        if (policy_is_set(p, KEY_NET_LOG)) {
                 plan->network.log = strdup(policy_text(p, KEY_NET_LOG));
                 r = plan->network.log ? 0 : -ENOMEM;
         }

@@ -33,9 +33,13 @@ static int add_var(struct plan *plan, const struct plan_input *in) {
                                               .source = var,
                                               .dest = (char *) "/var",
                                               .origin = (char *) "--cow"});
-        if (r >= 0 && survey->has_dpkg && !survey->database_mounted)
+        if (r < 0)
+                return r;
+        if (survey->has_dpkg && !survey->database_mounted)
                 r = plan_add_cow_system(plan, &(struct path_fact){.real = (char *) "/var/lib/dpkg"}, survey->skeleton);
-        if (r >= 0 && survey->has_apt && !survey->database_mounted)
+        if (r < 0)
+                return r;
+        if (survey->has_apt && !survey->database_mounted)
                 r = plan_add_cow_system(plan, &(struct path_fact){.real = (char *) "/var/lib/apt"}, survey->skeleton);
         return r;
 }
@@ -84,7 +88,9 @@ int plan_add_system(struct plan *plan, const struct plan_input *in) {
                                         "with too many others",
                                         f->path);
         }
-        if (r >= 0 && cow)
+        if (r < 0)
+                return r;
+        if (cow)
                 r = add_var(plan, in);
         return r;
 }

@@ -92,10 +92,14 @@ static int add_etc(struct plan *plan, const struct plan_input *in) {
                 if (r >= 0 && survey->has_hostname)
                         r = add_file(plan, flags, mode, "/etc/hostname", "%s\n", plan->host_name);
         }
+        if (r < 0)
+                return r;
         /* The host's is not readable, and without one no user can be added. */
-        if (r >= 0 && layer)
+        if (layer)
                 r = add_file(plan, flags, 0640, "/etc/shadow", "root:*:19000:0:99999:7:::\n");
-        if (r >= 0 && layer)
+        if (r < 0)
+                return r;
+        if (layer)
                 r = add_file(plan, flags, 0640, "/etc/gshadow", "root:*::\n");
         return r;
 }
@@ -160,7 +164,9 @@ static int add_machine(struct plan *plan, const struct survey *survey) {
                              "Shmem:                 0 kB\nSReclaimable:          0 kB\nSwapTotal:             0 kB\n"
                              "SwapFree:              0 kB\n",
                              total, total, total);
-        if (r >= 0 && plan->cpu_percent && survey->cpuinfo)
+        if (r < 0)
+                return r;
+        if (plan->cpu_percent && survey->cpuinfo)
                 r = add_file(plan, STEP_REPLACE, 0444, "/proc/cpuinfo", "%s", survey->cpuinfo);
         return r;
 }
@@ -174,11 +180,15 @@ int plan_add_world(struct plan *plan, const struct plan_input *in) {
                 r = plan_add_step(
                         plan,
                         (struct step){.kind = STEP_BIND, .source = survey->resolv_conf, .dest = survey->resolv_conf});
-        if (r >= 0)
-                r = add_etc(plan, in);
-        if (r >= 0 && policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
+        if (r < 0)
+                return r;
+        r = add_etc(plan, in);
+        if (r < 0)
+                return r;
+        if (policy_number(in->policy, KEY_IDENTITY) == HUTCH_AS_USER)
                 r = add_home(plan);
-        if (r >= 0)
-                r = plan_add_git_identity(plan, in);
+        if (r < 0)
+                return r;
+        r = plan_add_git_identity(plan, in);
         return r < 0 ? r : add_machine(plan, survey);
 }

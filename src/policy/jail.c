@@ -24,8 +24,9 @@ static int read_line(struct hutch_policy *p, const char *name, size_t number, ch
                                  name, number, line);
         snprintf(origin, sizeof(origin), "%s:%zu", name, number);
         r = policy_add_path_plain(p, HUTCH_READ, line, NULL, origin, err);
-        if (r >= 0)
-                p->paths[p->n_paths - 1].missing = MISSING_WARN;
+        if (r < 0)
+                return r;
+        p->paths[p->n_paths - 1].missing = MISSING_WARN;
         return r;
 }
 

@@ -159,15 +159,21 @@ int policy_merge(struct hutch_policy *p, const struct hutch_policy *over, bool t
         r = merge_hosts(&m); /* first: it looks at what p has and `over` sets */
         for (enum key key = 0; r >= 0 && key < N_KEYS; key++)
                 r = merge_value(&m, key);
-        if (r >= 0)
-                r = merge_paths(&m);
-        if (r >= 0)
-                r = merge_kept(&m);
-        if (r >= 0)
-                r = merge_arguments(&m);
-        if (r >= 0)
-                r = merge_env(&m);
-        if (r >= 0 && events_add_all(&p->events, &over->events) < 0)
+        if (r < 0)
+                return r;
+        r = merge_paths(&m);
+        if (r < 0)
+                return r;
+        r = merge_kept(&m);
+        if (r < 0)
+                return r;
+        r = merge_arguments(&m);
+        if (r < 0)
+                return r;
+        r = merge_env(&m);
+        if (r < 0)
+                return r;
+        if (events_add_all(&p->events, &over->events) < 0)
                 r = error_oom(err);
         return r;
 }

@@ -162,8 +162,9 @@ static int read_kept(const struct profile *profile, const struct node *one, stru
                 return error_oom(err);
         /* Where the box can have no copy. */
         r = policy_add_path(p, keys ? HUTCH_READ : HUTCH_WRITE, path, NULL, origin, err);
-        if (r >= 0)
-                p->paths[p->n_paths - 1].missing = MISSING_SKIP;
+        if (r < 0)
+                return r;
+        p->paths[p->n_paths - 1].missing = MISSING_SKIP;
         return r;
 }
 
@@ -205,11 +206,14 @@ int profile_read(const struct profile *profile, const char *command, struct hutc
         r = policy_read_node(p, name, profile->root, "profile", err);
         for (size_t i = 0; r >= 0 && i < p->n_paths; i++)
                 p->paths[i].missing = MISSING_SKIP;
-        if (r >= 0)
-                mark_made(profile, command, p);
+        if (r < 0)
+                return r;
+        mark_made(profile, command, p);
         for (size_t i = 0; r >= 0 && kept && i < kept->n; i++)
                 r = read_kept(profile, kept->items[i], p, err);
-        if (r >= 0 && is_own_command(profile, command) && strv_copy(profile->arguments, &p->arguments) < 0)
+        if (r < 0)
+                return r;
+        if (is_own_command(profile, command) && strv_copy(profile->arguments, &p->arguments) < 0)
                 r = error_oom(err);
         return r;
 }

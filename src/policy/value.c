@@ -39,8 +39,9 @@ static int set_text(struct hutch_policy *p, enum key key, const char *text, cons
 
         if (key_info(key)->type == TYPE_DIR) {
                 r = policy_expand(p, text, &expanded, err);
-                if (r >= 0)
-                        r = policy_resolve(p, expanded, &copy, err);
+                if (r < 0)
+                        return r;
+                r = policy_resolve(p, expanded, &copy, err);
                 if (r < 0)
                         return r;
         } else if (!(copy = strdup(text)))

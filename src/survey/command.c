@@ -101,8 +101,9 @@ static int attach_holder(struct search *w, const char *path, const char *link_te
                 free(take_ptr(directory));
         }
         r = path_dirname(path, &directory);
-        if (r >= 0)
-                r = path_dirname(directory, &prefix);
+        if (r < 0)
+                return r;
+        r = path_dirname(directory, &prefix);
         if (r < 0)
                 return r;
         if (!toolchain_may_attach(w->s, directory))

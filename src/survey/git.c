@@ -182,10 +182,13 @@ static int seal_git(struct survey *s, const struct git_layout *l) {
         if (!modules)
                 return -ENOMEM;
         r = seal_repository(s, l->common_dir);
-        if (r >= 0 && !streq(l->common_dir, l->git_dir))
+        if (r < 0)
+                return r;
+        if (!streq(l->common_dir, l->git_dir))
                 r = seal_repository(s, l->git_dir);
-        if (r >= 0)
-                r = seal_modules(s, modules, 3, &n);
+        if (r < 0)
+                return r;
+        r = seal_modules(s, modules, 3, &n);
         return r < 0 ? r : seal_worktrees(s, l);
 }
 
@@ -236,8 +239,9 @@ static int read_identity(struct survey *s, const char *file, unsigned depth) { /
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
         r = gitconfig_list(text, len, &values);
-        if (r >= 0)
-                r = path_dirname(file, &directory);
+        if (r < 0)
+                return r;
+        r = path_dirname(file, &directory);
         for (char **v = values; r >= 0 && v && *v; v++) {
                 _cleanup_(freep) char *named = NULL, *path = NULL;
 

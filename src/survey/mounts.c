@@ -65,8 +65,9 @@ static int add_closed(struct path_fact *fact, char *path) {
         if (!S_ISDIR(st.st_mode) || strlen(path) <= strlen(fact->real) || find(fact, path))
                 return 0;
         r = add(fact, path, &st, &one);
-        if (r >= 0)
-                one->mounted = true;
+        if (r < 0)
+                return r;
+        one->mounted = true;
         return r;
 }
 
@@ -85,8 +86,9 @@ static int add_mount(struct path_fact *fact, char *path, unsigned long long id) 
         if (sx.stx_mask & STATX_MNT_ID && sx.stx_mnt_id != id)
                 return 0;
         r = add(fact, path, &st, &one);
-        if (r >= 0)
-                one->mounted = true;
+        if (r < 0)
+                return r;
+        one->mounted = true;
         return r;
 }
 
@@ -172,9 +174,13 @@ int survey_mounts(struct path_fact *fact) {
         for (char *next = info, *path; r >= 0 && (path = path_next_mount(&next, &id));)
                 if (path_is_beneath(path, fact->real) && !streq(path, fact->real))
                         r = add_mount(fact, path, id);
-        if (r >= 0 && fact->n_mounts > 0)
+        if (r < 0)
+                return r;
+        if (fact->n_mounts > 0)
                 r = split(fact);
-        if (r >= 0 && fact->n_mounts > 1)
+        if (r < 0)
+                return r;
+        if (fact->n_mounts > 1)
                 qsort(fact->mounts, fact->n_mounts, sizeof(*fact->mounts), outer_first);
         return r;
 }

@@ -172,10 +172,13 @@ static int add_own_folder(struct survey *s, const char *variable, const char *be
         if (r < 0)
                 return -ENOMEM;
         r = strv_push(&s->own_folders, path);
+        if (r < 0)
+                return r;
         /* Also its real place, or the place where it will be created, if a link leads there. */
-        if (r >= 0)
-                r = resolve_ahead(s, path, &real);
-        if (r >= 0 && !streq(real, path))
+        r = resolve_ahead(s, path, &real);
+        if (r < 0)
+                return r;
+        if (!streq(real, path))
                 r = strv_push(&s->own_folders, real);
         return r;
 }
@@ -198,7 +201,9 @@ static int add_own_files(struct survey *s) {
                 if (r >= 0 && realpath(jail, real) && !streq(real, jail))
                         r = strv_push(&s->own_folders, real);
         }
-        if (r >= 0 && yaml && realpath(yaml, real) && !streq(real, yaml))
+        if (r < 0)
+                return r;
+        if (yaml && realpath(yaml, real) && !streq(real, yaml))
                 r = strv_push(&s->own_folders, real);
         return r;
 }
@@ -217,8 +222,9 @@ static int look_at_caller(struct survey *s) {
                 home = s->passwd_home;
         if (home) {
                 r = path_make_absolute(home, NULL, &s->home);
-                if (r >= 0)
-                        r = survey_look_at(s->home, &s->home_fact);
+                if (r < 0)
+                        return r;
+                r = survey_look_at(s->home, &s->home_fact);
                 if (r < 0)
                         return r;
         }
@@ -260,9 +266,12 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         if (r >= 0 && policy_workspace(policy) == HUTCH_WORKSPACE_COW)
                 r = survey_mounts(&s->workspace);
         s->git_config_writable = policy_number(policy, KEY_GIT_CONFIG) == GIT_CONFIG_ALLOW;
-        if (r >= 0)
-                r = survey_look_at_identity(s);
-        if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
+        if (r < 0)
+                return r;
+        r = survey_look_at_identity(s);
+        if (r < 0)
+                return r;
+        if (policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
                 r = survey_look_at_git(s, policy_workspace(policy) == HUTCH_WORKSPACE_RW);
         if (r < 0)
                 return r;
@@ -276,28 +285,38 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         s->n_paths = policy->n_paths;
         for (size_t i = 0; i < policy->n_paths; i++) {
                 r = survey_look_at(policy->paths[i].path, &s->paths[i]);
-                if (r >= 0 && policy->paths[i].access == HUTCH_COW)
+                if (r < 0)
+                        return r;
+                if (policy->paths[i].access == HUTCH_COW)
                         r = survey_mounts(&s->paths[i]);
                 if (r < 0)
                         return r;
         }
         r = survey_match_patterns(s, policy);
-        if (r >= 0)
-                r = survey_look_at_sockets(s, policy);
-        if (r >= 0)
-                r = survey_look_at_online(s, policy);
-        if (r >= 0)
-                r = is_there("/bin/bash", X_OK, &s->has_bash);
-        if (r >= 0)
-                r = is_there("/etc/passwd", F_OK, &s->has_passwd);
-        if (r >= 0)
-                r = is_there("/etc/group", F_OK, &s->has_group);
-        if (r >= 0)
-                r = is_there("/etc/hosts", F_OK, &s->has_hosts);
-        if (r >= 0)
-                r = is_there("/etc/hostname", F_OK, &s->has_hostname);
-        if (r >= 0)
-                r = survey_look_at_machine(s, policy);
+        if (r < 0)
+                return r;
+        r = survey_look_at_sockets(s, policy);
+        if (r < 0)
+                return r;
+        r = survey_look_at_online(s, policy);
+        if (r < 0)
+                return r;
+        r = is_there("/bin/bash", X_OK, &s->has_bash);
+        if (r < 0)
+                return r;
+        r = is_there("/etc/passwd", F_OK, &s->has_passwd);
+        if (r < 0)
+                return r;
+        r = is_there("/etc/group", F_OK, &s->has_group);
+        if (r < 0)
+                return r;
+        r = is_there("/etc/hosts", F_OK, &s->has_hosts);
+        if (r < 0)
+                return r;
+        r = is_there("/etc/hostname", F_OK, &s->has_hostname);
+        if (r < 0)
+                return r;
+        r = survey_look_at_machine(s, policy);
         if (r < 0)
                 return r;
         if (realpath("/etc/resolv.conf", real)) {

@@ -69,8 +69,9 @@ static int find_mounts(struct survey *s) {
                         if (r >= 0)
                                 r = survey_mounts(&s->system[i].tree);
                 }
-        if (r >= 0)
-                r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
+        if (r < 0)
+                return r;
+        r = read_whole_file(AT_FDCWD, "/proc/self/mountinfo", 64 << 20, &info, NULL);
         if (r < 0)
                 return r;
         for (char *next = info, *path; (path = path_next_mount(&next, NULL));)
@@ -156,7 +157,8 @@ int survey_look_at_layers(struct survey *s) {
         s->has_dpkg = is_folder("/var/lib/dpkg");
         s->has_apt = is_folder("/var/lib/apt");
         r = find_mounts(s);
-        if (r >= 0)
-                r = read_system_ids("/etc/passwd", &s->system_passwd);
+        if (r < 0)
+                return r;
+        r = read_system_ids("/etc/passwd", &s->system_passwd);
         return r < 0 ? r : read_system_ids("/etc/group", &s->system_group);
 }

@@ -69,8 +69,9 @@ int attrs_equal(int fd, int other) {
         _cleanup_(attrs_done) struct attrs a = {0}, b = {0};
         int r = attrs_list(fd, &a);
 
-        if (r >= 0)
-                r = attrs_list(other, &b);
+        if (r < 0)
+                return r;
+        r = attrs_list(other, &b);
         if (r < 0)
                 return r;
         for (const char *p = b.names; p < b.names + b.len; p += strlen(p) + 1)
@@ -92,8 +93,9 @@ int attrs_copy(int from, int to) {
         if (!value)
                 return -ENOMEM;
         r = attrs_list(from, &a);
-        if (r >= 0)
-                r = attrs_list(to, &b);
+        if (r < 0)
+                return r;
+        r = attrs_list(to, &b);
         if (r < 0)
                 return r;
         for (const char *p = b.names; p < b.names + b.len; p += strlen(p) + 1)

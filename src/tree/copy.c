@@ -68,11 +68,15 @@ static int copy_file(struct copier *c, int dir, const char *name, int dest, cons
                 r = content_copy(from, to, st->st_size);
                 c->cost.bytes += (uint64_t) st->st_blocks * 512;
         }
-        if (r >= 0)
-                r = copy_attributes(from, to);
-        if (r >= 0)
-                r = copy_owner(to, st); /* before the mode: it takes set-user-id away */
-        if (r >= 0 && (fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0))
+        if (r < 0)
+                return r;
+        r = copy_attributes(from, to);
+        if (r < 0)
+                return r;
+        r = copy_owner(to, st); /* before the mode: it takes set-user-id away */
+        if (r < 0)
+                return r;
+        if (fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0)
                 r = -errno;
         return r;
 }
@@ -118,9 +122,13 @@ static int dress(int dest, const char *name, const struct stat *st) {
         _cleanup_(closep) int fd = openat(dest, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         int r = fd < 0 ? -errno : copy_owner(fd, st);
 
-        if (r >= 0 && !S_ISLNK(st->st_mode))
+        if (r < 0)
+                return r;
+        if (!S_ISLNK(st->st_mode))
                 r = tree_chmod(fd, st->st_mode);
-        if (r >= 0 && utimensat(dest, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+        if (r < 0)
+                return r;
+        if (utimensat(dest, name, times, AT_SYMLINK_NOFOLLOW) < 0)
                 r = -errno;
         return r;
 }

@@ -90,9 +90,12 @@ int mirror_dress(int from, const struct stat *st, int to) {
         const struct timespec times[] = {st->st_atim, st->st_mtim};
         int r = copy_attributes(from, to);
 
-        if (r >= 0)
-                r = copy_owner(to, st);
-        if (r >= 0 && (fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0))
+        if (r < 0)
+                return r;
+        r = copy_owner(to, st);
+        if (r < 0)
+                return r;
+        if (fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0)
                 r = -errno;
         return r;
 }
@@ -197,8 +200,9 @@ static int dress_folders(const struct making *c) {
 static int clear(const struct mirror *m) {
         int r = unlinkat(m->directory, MIRROR_NOTES, 0) < 0 && errno != ENOENT ? -errno : 0;
 
-        if (r >= 0)
-                r = tree_remove(m->directory, MIRROR_COPY);
+        if (r < 0)
+                return r;
+        r = tree_remove(m->directory, MIRROR_COPY);
         return r < 0 ? r : tree_remove(m->directory, LINKS);
 }
 
@@ -280,7 +284,9 @@ static int lay_folder(void *user, int dir, const struct stat *st _unused_, const
         _cleanup_(closep) int dest = tree_open(l->to, directory, O_RDONLY | O_DIRECTORY);
         int r = dest < 0 ? dest : tree_list(dir, &names);
 
-        if (r >= 0 && tree_is_opaque(dir))
+        if (r < 0)
+                return r;
+        if (tree_is_opaque(dir))
                 r = tree_empty(dest);
         for (size_t i = 0; r >= 0 && i < names.n; i++)
                 r = lay_one(l, dir, dest, names.names[i]);

@@ -92,8 +92,9 @@ int mirror_note(struct mirror *m, const char *name) {
         if (r >= 0 && renameat(m->directory, MIRROR_NOTES ".next", m->directory, MIRROR_NOTES) < 0)
                 r = -errno;
         buf_done(&n.text);
-        if (r >= 0)
-                let_clock_pass(&n.newest);
+        if (r < 0)
+                return r;
+        let_clock_pass(&n.newest);
         return r;
 }
 
@@ -142,7 +143,9 @@ static int read_notes(const struct mirror *m, struct comparing *c) {
                 c->notes[c->n++] = (struct noted){.note = note, .path = c->text + at};
                 at += note.len;
         }
-        if (r >= 0 && c->n)
+        if (r < 0)
+                return r;
+        if (c->n)
                 qsort(c->notes, c->n, sizeof(*c->notes), by_path);
         return r < 0 ? r : 0;
 }
@@ -172,8 +175,9 @@ static int open_in_upper(struct comparing *c, const char *directory) {
                 r = make_in_upper(c, part);
                 *slash = '/';
         }
-        if (r >= 0)
-                r = make_in_upper(c, directory);
+        if (r < 0)
+                return r;
+        r = make_in_upper(c, directory);
         return r < 0 ? r : tree_open(c->upper, directory, O_RDONLY | O_DIRECTORY);
 }
 
@@ -271,25 +275,35 @@ static int dress_made(const struct comparing *c) {
 static int compare(const struct mirror *m, const char *name, struct comparing *c) {
         int r = read_notes(m, c);
 
-        if (r >= 0)
-                c->copy = r = mirror_open(m, name);
-        if (r >= 0)
-                r = tree_remove(m->directory, FRESH);
-        if (r >= 0 && mkdirat(m->directory, FRESH, 0700) < 0)
+        if (r < 0)
+                return r;
+        c->copy = r = mirror_open(m, name);
+        if (r < 0)
+                return r;
+        r = tree_remove(m->directory, FRESH);
+        if (r < 0)
+                return r;
+        if (mkdirat(m->directory, FRESH, 0700) < 0)
                 r = -errno;
-        if (r >= 0) {
-                c->upper = openat(m->directory, FRESH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                r = c->upper < 0 ? -errno : 0;
-        }
-        if (r >= 0)
-                r = mirror_walk(c->copy, true, compare_folder, c);
-        if (r >= 0)
-                r = put_whiteouts(c);
-        if (r >= 0)
-                r = dress_made(c);
-        if (r >= 0)
-                r = tree_remove(m->directory, "upper");
-        if (r >= 0 && renameat(m->directory, FRESH, m->directory, "upper") < 0)
+        if (r < 0)
+                return r;
+        c->upper = openat(m->directory, FRESH, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = c->upper < 0 ? -errno : 0;
+        if (r < 0)
+                return r;
+        r = mirror_walk(c->copy, true, compare_folder, c);
+        if (r < 0)
+                return r;
+        r = put_whiteouts(c);
+        if (r < 0)
+                return r;
+        r = dress_made(c);
+        if (r < 0)
+                return r;
+        r = tree_remove(m->directory, "upper");
+        if (r < 0)
+                return r;
+        if (renameat(m->directory, FRESH, m->directory, "upper") < 0)
                 r = -errno;
         return r;
 }

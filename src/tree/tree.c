@@ -279,8 +279,9 @@ int tree_empty(int fd) {
                 _cleanup_(names_list_done) struct names_list directories = {0};
                 int r = flatten(fd, fd, &counter);
 
-                if (r >= 0)
-                        r = tree_list(fd, &directories);
+                if (r < 0)
+                        return r;
+                r = tree_list(fd, &directories);
                 if (r < 0)
                         return r;
                 if (directories.n == 0)
