@@ -115,13 +115,6 @@ static bool makes_folder(const struct change *c) {
         return c->kind != CHANGE_DELETED && S_ISDIR(c->new_mode) && (c->kind == CHANGE_CREATED || c->type_changed);
 }
 
-static struct change *find_above(const struct apply *a, const char *path) {
-        const char *slash = strrchr(path, '/');
-        _cleanup_(freep) char *directory = slash ? strndup(path, (size_t) (slash - path)) : NULL;
-
-        return directory ? change_list_find(&a->list, directory) : NULL;
-}
-
 static void choose(struct apply *a, const struct change_list *reviewed, char *const *paths) {
         for (size_t i = 0; i < a->list.n; i++) {
                 const struct change *c = &a->list.items[i];
@@ -132,14 +125,15 @@ static void choose(struct apply *a, const struct change_list *reviewed, char *co
                 a->fates[i].chosen = true;
                 if (c->kind == CHANGE_DELETED)
                         continue;
-                for (struct change *up = find_above(a, c->path); up && makes_folder(up); up = find_above(a, up->path))
+                for (struct change *up = change_list_above(&a->list, c->path); up && makes_folder(up);
+                     up = change_list_above(&a->list, up->path))
                         a->fates[up - a->list.items].chosen = true;
         }
 }
 
 /* Whether the change may be applied at all; reports why not. */
 static bool may(struct apply *a, size_t i) {
-        const struct change *c = &a->list.items[i], *up = find_above(a, c->path);
+        const struct change *c = &a->list.items[i], *up = change_list_above(&a->list, c->path);
 
         if (c->is_special || c->too_deep)
                 apply_settle(a, i, APPLY_NEVER, c->note);

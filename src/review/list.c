@@ -49,6 +49,13 @@ struct change *change_list_find(const struct change_list *list, const char *path
         return list->n > 0 ? bsearch(&key, list->items, list->n, sizeof(*list->items), order) : NULL;
 }
 
+struct change *change_list_above(const struct change_list *list, const char *path) {
+        const char *slash = strrchr(path, '/');
+        _cleanup_(freep) char *directory = slash ? strndup(path, (size_t) (slash - path)) : NULL;
+
+        return directory ? change_list_find(list, directory) : NULL;
+}
+
 bool change_path_beneath(const char *path, const char *above) {
         size_t n = strlen(above);
 

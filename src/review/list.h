@@ -10,6 +10,9 @@ void change_list_sort(struct change_list *list);
 /* Of a sorted list: the change at exactly this path, or NULL. */
 struct change *change_list_find(const struct change_list *list, const char *path);
 
+/* Of a sorted list: the change at the directory that the path lies in, or NULL. */
+struct change *change_list_above(const struct change_list *list, const char *path);
+
 /* Whether `path` is `above` or is beneath it; "" is above everything. */
 bool change_path_beneath(const char *path, const char *above);
 

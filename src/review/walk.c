@@ -35,6 +35,7 @@ struct walk {
         struct change_list *list;
         struct pending *stack;
         size_t n, room;
+        size_t n_carriers; /* changes that are none if nothing lies beneath them */
         struct hutch_error *err;
 };
 
@@ -103,6 +104,8 @@ static int add(struct walk *w, const char *path, const struct stat *upper, const
                 c->note = flags->note;
                 c->is_hidden = flags->is_hidden;
                 c->hides = flags->hides;
+                c->is_carrier = flags->is_carrier;
+                w->n_carriers += flags->is_carrier;
         }
         return judge(w, c);
 }
@@ -114,6 +117,14 @@ static int see_deleted(struct walk *w, const char *path, const struct stat *lowe
         if (r < 0 || !S_ISDIR(lower->st_mode))
                 return r;
         return push(w, path, LOWER, true, w->list->n - 1);
+}
+
+/* Whether the host removed a directory that the box only copied up, for what it changed in there. */
+static bool is_hosts_removal(const struct walk *w, const char *path, int fd, const struct stat *upper) {
+        const struct base_stamp *stamp = w->view->base ? base_find(w->view->base, path) : NULL;
+
+        return (w->mode == WALK_FULL || w->mode == WALK_ANY) && stamp && stamp->exists &&
+               stamp->mode == upper->st_mode && !tree_is_opaque(fd);
 }
 
 /* Whether only the host changed a directory's mode since the box copied it up. */
@@ -147,6 +158,7 @@ static int see_folder(struct walk *w, const struct pending *in, const char *path
         if (!lower || !S_ISDIR(lower->st_mode)) {
                 flags.type_changed = flags.content_changed = lower != NULL;
                 flags.hides = tree_is_opaque(fd);
+                flags.is_carrier = !lower && is_hosts_removal(w, path, fd, &st);
                 r = add(w, path, &st, lower, &flags);
                 return r < 0 ? r : push(w, path, UPPER, true, before);
         }
@@ -242,7 +254,7 @@ static int see_name(struct walk *w, const struct pending *in, int dir, int host,
 }
 
 static bool is_enough(const struct walk *w) {
-        return w->mode == WALK_ANY && w->list->n > 0;
+        return w->mode == WALK_ANY && w->list->n > w->n_carriers;
 }
 
 static int see_content(struct walk *w, const struct pending *in) {
@@ -276,6 +288,30 @@ static int see_content(struct walk *w, const struct pending *in) {
         return r;
 }
 
+/* A directory that the host removed comes back only for something in it. */
+static void drop_carriers(struct change_list *list) {
+        size_t kept = 0;
+
+        change_list_sort(list);
+        for (size_t i = 0; i < list->n; i++) {
+                struct change *c = &list->items[i];
+
+                if (c->is_carrier && !c->note)
+                        continue;
+                for (c = change_list_above(list, c->path); c && c->is_carrier; c = change_list_above(list, c->path))
+                        c->is_carrier = false;
+        }
+        for (size_t i = 0; i < list->n; i++) {
+                struct change *c = &list->items[i];
+
+                if (c->is_carrier && !c->note)
+                        free(c->path);
+                else
+                        list->items[kept++] = *c;
+        }
+        list->n = kept;
+}
+
 int walk_changes(struct view *view, enum walk_mode mode, struct change_list *list, struct hutch_error *err) {
         _cleanup_(walk_done) struct walk w = {.view = view, .mode = mode, .list = list, .err = err};
         int r = push(&w, "", BOTH, false, SIZE_MAX);
@@ -286,6 +322,8 @@ int walk_changes(struct view *view, enum walk_mode mode, struct change_list *lis
                 r = see_content(&w, &in);
                 free(in.path);
         }
+        if (r >= 0 && w.n_carriers > 0)
+                drop_carriers(list);
         return r;
 }
 

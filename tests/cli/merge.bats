@@ -53,6 +53,22 @@ load cow
         agree
 }
 
+@test "a directory that the host removed comes back only for what the box has in it" {
+        mkdir -p gone/sub used
+        echo x >gone/sub/file
+        echo x >gone/sub/other
+        echo x >used/file
+        cow 'rm gone/sub/file; rm used/file; echo new >used/new'
+        rm -r gone used
+        hutch apply >/dev/null || differs "apply: $?"
+        [ ! -e gone ] || differs "came back: $(find gone)"
+        [ "$(ls used)" = new ] || differs "the box's file is missing: $(ls used)"
+        cow 'rm used/new'
+        rm -r used
+        hutch apply >/dev/null 2>&1 || [ ! -e used ] || differs "came back without anything in it"
+        agree
+}
+
 @test "W2d: a touch on the host is no conflict, and neither is an edit of what the box only opened" {
         echo same >t
         echo same >u
