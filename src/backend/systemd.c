@@ -149,6 +149,10 @@ static int check(const struct host_facts *facts, struct hutch_error *err) {
 
 static void offer(const struct hutch_policy *policy, const struct host_facts *facts, struct offers *ret) {
         backend_landlock.offer(policy, facts, ret);
+        /* A user's manager makes the network namespace in the unit's user namespace, so that the relay's helper may
+         * enter it as the owner; not where its programs' listen() is to be followed (src/plan/network.c). */
+        ret->have[HUTCH_G_NETWORK] = policy_network(policy) == HUTCH_NET_LOOPBACK ? STRENGTH_NONE : STRENGTH_FULL;
+        ret->lack[HUTCH_G_NETWORK] = "a unit has no --net loopback: publish ports by --publish PORT";
         ret->have[HUTCH_G_MEMORY] = ret->have[HUTCH_G_PIDS] = STRENGTH_FULL;
         ret->have[HUTCH_G_CPU] = policy_is_set(policy, KEY_CPU_TIME) ? STRENGTH_NONE : STRENGTH_FULL;
 }

@@ -314,7 +314,7 @@ int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_er
         _cleanup_(closep) int ruleset = -1;
         int r;
 
-        r = landlock_new(abi, plan->net_open ? 0 : HUTCH_LANDLOCK_NET_TCP,
+        r = landlock_new(abi, plan_has_sockets(plan) ? 0 : HUTCH_LANDLOCK_NET_TCP,
                          HUTCH_LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | HUTCH_LANDLOCK_SCOPE_SIGNAL, &ruleset, err);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];

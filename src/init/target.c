@@ -131,8 +131,8 @@ static int forbid_nameless_files(void) {
 static int raise_walls(struct target *t) {
         const struct init_input *in = t->in;
         bool alone = !(in->plan->traits & TRAIT_OWN_ROOT);
-        const struct filter *filter =
-                alone ? filter_for_landlock(in->plan->net_open, in->facts->landlock_abi) : filter_for(in->plan->nested);
+        const struct filter *filter = alone ? filter_for_landlock(plan_has_sockets(in->plan), in->facts->landlock_abi)
+                                            : filter_for(in->plan->nested);
         int listener;
         struct sock_fprog program = {.len = (unsigned short) filter->n, .filter = (struct sock_filter *) filter->code};
 

@@ -37,9 +37,10 @@ static const char *const kernel_files[] = {
 static const char *const devices[] = {"/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
                                       "/dev/urandom", "/dev/tty",  "/dev/ptmx"};
 
-static int refuse(struct hutch_error *err, const char *origin, const char *path, const char *why) {
-        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "%s %s: not possible on 'landlock': %s", origin,
-                         path, why);
+static int refuse(const struct plan_input *in, struct hutch_error *err, const char *origin, const char *path,
+                  const char *why) {
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "%s %s: not possible on '%s': %s", origin, path,
+                         in->backend, why);
 }
 
 /* Whether the policy grants something that contains the path: a system directory, the workspace or another rule. */
@@ -71,27 +72,27 @@ static int check_rule(const struct plan_input *in, size_t i, struct hutch_error 
         const char *real = in->survey->paths[i].real ? in->survey->paths[i].real : rule->path;
 
         if (rule->dest && !streq(rule->dest, rule->path) && !streq(rule->dest, real))
-                return refuse(err, rule->origin, rule->path,
+                return refuse(in, err, rule->origin, rule->path,
                               "a path cannot appear elsewhere without a mount namespace");
         switch (rule->access) {
         case HUTCH_HIDE:
                 if (is_granted(in, real, false))
-                        return refuse(err, rule->origin, rule->path,
+                        return refuse(in, err, rule->origin, rule->path,
                                       "nothing inside a granted directory can be hidden without a mount namespace");
                 return 0;
         case HUTCH_READ:
                 if (is_granted(in, real, true))
-                        return refuse(err, rule->origin, rule->path,
+                        return refuse(in, err, rule->origin, rule->path,
                                       "nothing inside a writable directory can be made read-only without a mount "
                                       "namespace");
                 return 0;
         case HUTCH_TMPFS:
-                return refuse(err, rule->origin, rule->path, "it needs a mount namespace");
+                return refuse(in, err, rule->origin, rule->path, "it needs a mount namespace");
         case HUTCH_SOCKET:
-                return refuse(err, rule->origin, rule->path,
+                return refuse(in, err, rule->origin, rule->path,
                               "its filter refuses every unix socket that is not a pair, because no rule can name one");
         case HUTCH_COW:
-                return refuse(err, rule->origin, rule->path,
+                return refuse(in, err, rule->origin, rule->path,
                               "only the workspace can be copy-on-write without a mount namespace");
         default:
                 return 0;
@@ -109,19 +110,22 @@ int plan_check_grants(const struct plan_input *in, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "--as root needs the namespace backend");
         if (policy_is_set(policy, KEY_AT) && policy_number(policy, KEY_AT) == AT_WORKSPACE)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "--at workspace is not possible on 'landlock': a path cannot appear elsewhere without "
-                                 "a mount namespace");
+                                 "--at workspace is not possible on '%s': a path cannot appear elsewhere without "
+                                 "a mount namespace",
+                                 in->backend);
         if (policy_number(policy, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
-                return refuse(err, "--cow", "/", "only the workspace can be copy-on-write without a mount namespace");
+                return refuse(in, err, "--cow", "/",
+                              "only the workspace can be copy-on-write without a mount namespace");
         if (policy_workspace(policy) == HUTCH_WORKSPACE_COW && policy_flag(policy, KEY_EPHEMERAL))
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "--ephemeral is not possible on 'landlock': the private copy of the workspace is on "
-                                 "disk; run without it, and drop the changes with 'hutch discard'");
+                                 "--ephemeral is not possible on '%s': the private copy of the workspace is on "
+                                 "disk; run without it, and drop the changes with 'hutch discard'",
+                                 in->backend);
         if (policy_workspace(policy) == HUTCH_WORKSPACE_COW && in->survey->workspace.n_mounts > 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP,
-                                 "workspace %s: copy-on-write is not possible on 'landlock', because other file "
+                                 "workspace %s: copy-on-write is not possible on '%s', because other file "
                                  "systems are mounted inside (%s): use --workspace rw or ro",
-                                 in->survey->workspace.real, in->survey->workspace.mounts[0].path);
+                                 in->survey->workspace.real, in->backend, in->survey->workspace.mounts[0].path);
         for (size_t i = 0; i < policy->n_paths; i++) {
                 r = check_rule(in, i, err);
                 if (r < 0)

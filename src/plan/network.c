@@ -41,15 +41,26 @@ static int add_published(struct plan *plan, const struct hutch_policy *p) {
         return r;
 }
 
-/* Without a separate network namespace a box has no separate ports either. */
-static int check_support(const struct plan_input *in, struct hutch_error *err) {
-        const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT};
+bool plan_has_sockets(const struct plan *plan) {
+        return plan->net_open || plan->traits & TRAIT_OWN_NET;
+}
 
-        for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+static int refuse(const struct plan_input *in, enum key key, const char *why, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EOPNOTSUPP, "--%s is not supported on '%s': %s",
+                         key_info(key)->option, in->backend, why);
+}
+
+/* Without a separate network namespace a box has no separate ports either; and a container's may belong to root. */
+static int check_support(const struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT};
+        bool own_net = plan->traits & TRAIT_OWN_NET && !(plan->traits & TRAIT_IMAGE);
+
+        for (size_t i = 0; !own_net && i < ARRAY_SIZE(keys); i++)
                 if (policy_is_set(in->policy, keys[i]))
-                        return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EOPNOTSUPP,
-                                         "--%s is not supported on '%s': it needs a network namespace of the box",
-                                         key_info(keys[i])->option, in->backend);
+                        return refuse(in, keys[i], "it needs a network namespace of the box", err);
+        /* The one filter of a process that can notify is init's there. */
+        if (plan->network.publish_auto && !(plan->traits & TRAIT_OWN_ROOT))
+                return refuse(in, KEY_PUBLISH, "name the ports instead of 'auto'", err);
         return 0;
 }
 
@@ -62,8 +73,8 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
             events_note(&plan->events, NOTICE_NETWORK_OPEN, NULL, NULL, "the box uses the host's network (%s)",
                         policy_origin(p, KEY_NETWORK)) < 0)
                 return error_oom(err);
-        if (!(plan->traits & TRAIT_OWN_NET))
-                return check_support(in, err);
+        if (!(plan->traits & TRAIT_OWN_NET) || plan->traits & TRAIT_IMAGE)
+                return check_support(plan, in, err);
         r = add_rules(plan, p);
         plan->network.publish_auto = policy_network(p) == HUTCH_NET_LOOPBACK;
         if (r >= 0)
@@ -76,5 +87,5 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
                 plan->network.log = strdup(policy_text(p, KEY_NET_LOG));
                 r = plan->network.log ? 0 : -ENOMEM;
         }
-        return r < 0 ? error_oom(err) : 0;
+        return r < 0 ? error_oom(err) : check_support(plan, in, err);
 }

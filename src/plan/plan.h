@@ -168,6 +168,9 @@ size_t plan_n_below(const struct plan *plan, const struct step *before);
 /* Whether a later step attaches something inside of what step `n` puts at its place. */
 bool plan_attaches_inside(const struct plan *plan, size_t n);
 
+/* Whether programs can make internet sockets: where the host's network is open, or the box has a separate one. */
+bool plan_has_sockets(const struct plan *plan);
+
 const char *trait_name(enum trait trait); /* one bit */
 
 struct buf;

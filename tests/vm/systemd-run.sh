@@ -45,6 +45,40 @@ same 'a timeout' 124 $?
 same 'leaves no unit' 0 "$(units)"
 same 'a lack of memory' memory "$("${hutch[@]}" --json --memory 48M perl -e '$x = "a" x 200000000; print length $x' | jq -r .kill_reason)"
 same 'too many processes' true "$("${hutch[@]}" --json --pids 5 sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait' | jq '.exit_code != 0')"
+
+# The network of a unit, by a relay that enters its namespaces as their owner.
+said() { # said OPTIONS… -- PYTHON: what it prints, and afterwards the denials
+        "${hutch[@]}" --json "${@:1:$#-2}" python3 -c 'import errno, socket
+def to(*a):
+    try: return socket.create_connection(a, 20).recv(9)
+    except OSError as e: return errno.errorcode.get(e.errno)
+'"${!#}" | jq -r '.stdout + ([.denials[].target] | join(" "))'
+}
+python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
+while True: c = s.accept()[0]; c.send(b"answer"); c.close()' >port &
+server=$!
+for _ in {1..300}; do [ ! -s port ] || break; sleep 0.1; done
+port=$(cat port)
+same 'net deny: the host is out of reach' ECONNREFUSED "$(said -- "print(to('127.0.0.1', $port))")"
+same 'net open: the control' "b'answer'" "$(said --net open -- "print(to('127.0.0.1', $port))")"
+same 'a port of the host' "b'answer'" "$(said --allow-host-port "$port" -- "print(to('127.0.0.1', $port))")"
+same 'an allowlist refuses, and says what' $'ECONNREFUSED\n203.0.113.8:80' "$(said --allow-host 203.0.113.7 -- "print(to('203.0.113.8', 80))")"
+kill $server
+"${hutch[@]}" --json --publish 0:8123 python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 8123)); s.listen(); print("up", flush=True); s.accept()[0].send(b"in")' >"$scratch/result" &
+pid=$!
+for _ in {1..300}; do at=$(ss -Hltn 2>/dev/null | awk '$4 ~ /^127.0.0.1:/ { sub(/.*:/, "", $4); print $4 }' | tail -1); [ -z "$at" ] || break; sleep 0.1; done
+same 'a published port' in "$(python3 -c "import socket, time
+for i in range(200):
+    data = b''
+    try: data = socket.create_connection(('127.0.0.1', ${at:-1}), 20).recv(9)
+    except OSError: pass
+    if data: break
+    time.sleep(0.2)
+print(data.decode())")"
+wait $pid
+same 'no --net loopback in a unit' 125 "$("${hutch[@]}" --net loopback true 2>/dev/null; echo $?)"
+same 'the network leaves no unit' 0 "$(units)"
+
 mkdir 'odd name'
 same 'a name that properties give a meaning is refused' 125 "$("${hutch[@]}" -d 'odd name' true 2>/dev/null; echo $?)"
 same 'a further path' text "$(mkdir "$scratch/more" && echo text >"$scratch/more/f" && "${hutch[@]}" --ro "$scratch/more" cat "$scratch/more/f")"
