@@ -71,4 +71,4 @@ p_env_token() { [ "${TOKEN-}" = token ] && echo yes || echo no; }
 p_env_other() { [ -n "${OTHER_SECRET-}" ] && echo yes || echo no; }
 p_env_loader() { [ -n "${LD_LIBRARY_PATH-}${PYTHONPATH-}" ] && echo yes || echo no; }
 p_env_set() { [ "${SET-}" = 1 ] && echo yes || echo no; }
-p_env_names() { compgen -e | grep -vxE 'PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TERM|COLORTERM|NO_COLOR|LANG|LC_.*|TZ|PIP_BREAK_SYSTEM_PACKAGES|NPM_CONFIG_PREFIX|NPM_CONFIG_GLOBALCONFIG|PWD|SHLVL|_|OLDPWD|TOKEN|SET|CASE|LEFT' || echo safe; }
+p_env_names() { compgen -e | grep -vxE 'PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|XDG_RUNTIME_DIR|TERM|COLORTERM|NO_COLOR|LANG|LC_.*|TZ|PIP_BREAK_SYSTEM_PACKAGES|NPM_CONFIG_PREFIX|NPM_CONFIG_GLOBALCONFIG|PWD|SHLVL|_|OLDPWD|TOKEN|SET|CASE|LEFT' || echo safe; }
