@@ -239,6 +239,15 @@ int changes_since(const struct layer_box *box, size_t n, struct index *before, s
         return 0;
 }
 
+int changes_record_missed(const struct layer_box *box, size_t n, const struct layer_pair *layer,
+                          const struct index *now, struct hutch_error *err) {
+        struct timespec room;
+
+        if (now->n == 0 || strv_length(box->meta.chain) > 0 || layer_is_system(&box->meta, n))
+                return 0;
+        return review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), err);
+}
+
 int changes_any(const struct layer_box *box, struct hutch_error *err) {
         int r = 0;
 

@@ -42,6 +42,10 @@ int changes_open_top(const struct layer_box *box, size_t n, struct layer_pair *r
 int changes_since(const struct layer_box *box, size_t n, struct index *before, struct layer_pair *layer,
                   struct hutch_error *err);
 
+/* A run that was killed recorded nothing: takes the base of what it covered, before the next run covers more. */
+int changes_record_missed(const struct layer_box *box, size_t n, const struct layer_pair *layer,
+                          const struct index *now, struct hutch_error *err);
+
 /* Whether there is any change at all. 1, 0 or -errno. */
 int changes_any(const struct layer_box *box, struct hutch_error *err);
 

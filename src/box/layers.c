@@ -202,6 +202,8 @@ static int remember_layer(const struct layer_box *layers, size_t i, struct index
                 if (r < 0)
                         error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", layer.pair.host_path,
                                   errno_text(-r));
+                else if (!ret->fresh)
+                        r = changes_record_missed(layers, i, &layer, ret, err);
         }
         changes_close_layer(&layer);
         return r < 0 ? r : 0;
