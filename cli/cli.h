@@ -1,9 +1,9 @@
 /* Declarations shared by the files of the command. The command uses only the public header.
  *
- * A verb is a row: each verb's file defines a `struct verb` with its options, and verbs.c lists them. The parser, the
+ * A verb is a row: each verb's file defines a `struct verb` with its options, and verbs.h lists them. The parser, the
  * help, the completions and the option lists of the manual are generated from these rows and contain no verb's name. To
  * add an option to one verb: a field of its options struct and a row of its option table, in its file. To add a verb:
- * its file, a line in verbs.c, a line in meson.build. Options of everything that makes a box are the library's
+ * its file, a line in verbs.h, a line in meson.build. Options of everything that makes a box are the library's
  * (src/policy/keys.def). */
 #pragma once
 

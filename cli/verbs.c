@@ -1,38 +1,11 @@
-/* The verbs, in the order in which help lists them. */
+/* The table of verbs; see verbs.h. */
 #include "verbs.h"
 
 #include <string.h>
 
-/* One a line, so that two changes seldom meet. */
-/* clang-format off */
-const struct verb *const cli_verbs[] = {
-        &verb_run,
-        &verb_shell,
-        &verb_session,
-        &verb_boxes,
-        &verb_diff,
-        &verb_apply,
-        &verb_discard,
-        &verb_snapshot,
-        &verb_restore,
-        &verb_fork,
-        &verb_export,
-        &verb_import,
-        &verb_exec,
-        &verb_scan,
-        &verb_wrap,
-        &verb_explain,
-        &verb_why,
-        &verb_doctor,
-        &verb_init,
-        &verb_trust,
-        &verb_profiles,
-        &verb_image,
-        &verb_help,
-        &verb_version,
-        NULL,
-};
-/* clang-format on */
+#define VERB_ROW(name) &verb_##name,
+const struct verb *const cli_verbs[] = {VERBS(VERB_ROW) NULL};
+#undef VERB_ROW
 
 /* Words that later versions use; a program of that name is run with `--` before it. */
 static const char *const reserved[] = {"tui", "mcp", "batch"};

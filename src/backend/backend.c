@@ -7,13 +7,14 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 
-const struct backend *const backend_rows[] = {&backend_namespace,
-                                              &backend_landlock,
-                                              &backend_bwrap,
-                                              &backend_systemd,
-                                              &backend_container,
-                                              &backend_none,
-                                              NULL};
+/* clang-format off */
+#define BACKEND(symbol, name, alias) &backend_##symbol,
+const struct backend *const backend_rows[] = {
+#include "../base/backends.def"
+        NULL,
+};
+#undef BACKEND
+/* clang-format on */
 
 void launch_spec_done(struct launch_spec *spec) {
         strv_free(spec->argv);

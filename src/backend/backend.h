@@ -2,7 +2,7 @@
  *
  * A backend is a row of this table and a separate file: whether this host has it, what it can enforce, and how it
  * launches a plan. Everything else (init, supervision, sessions, the report) checks traits (plan.h), never a name. The
- * names exist in these rows only. */
+ * names exist in these rows and in backends.def only. To add one: its file, a line there, a line in meson.build. */
 #pragma once
 
 #include <limits.h>
@@ -25,13 +25,13 @@ struct launch_spec {
 
 void launch_spec_done(struct launch_spec *spec);
 
-/* A descriptor of the text for argv to name; its number there, or -errno. */
 /* The version printed by a backend's program, one line; "" if it cannot be queried. */
 void backend_read_version(const char *backend, char *ret, size_t room);
 
 /* The engine of containers: docker where its daemon answers, else podman. env NULL: this process's own. */
 int container_find_engine(const char *engine, char *const *env, char ret[PATH_MAX], struct hutch_error *err);
 
+/* A descriptor of the text for argv to name; its number there, or -errno. */
 int launch_spec_add_text(struct launch_spec *spec, const void *text, size_t len);
 
 /* How init, started by exec, finds its way back to the warden. */
@@ -56,8 +56,9 @@ struct backend {
                        struct hutch_error *err);
 };
 
-extern const struct backend backend_namespace, backend_landlock, backend_bwrap, backend_systemd, backend_container,
-        backend_none;
+#define BACKEND(symbol, name, alias) extern const struct backend backend_##symbol;
+#include "../base/backends.def"
+#undef BACKEND
 
 /* Ends with NULL. */
 extern const struct backend *const backend_rows[];

@@ -20,11 +20,23 @@ static const char *const scan_block_names[] = {"critical", "warn", "never", NULL
 static const unsigned char scan_block_rank[] = {1, 0, 2};
 static const char *const origin_names[] = {"builtin", "community", "untrusted", NULL};
 static const char *const cow_system_names[] = {"no", "try", "yes", NULL};
-static const char *const isolation_names[] = {"auto",  "none",        "landlock",  "namespace",
-                                              "bwrap", "systemd-run", "container", NULL};
-static const char *const engine_names[] = {"auto", "docker", "podman", NULL};
+/* clang-format off */
+#define BACKEND(symbol, name, alias) name,
+static const char *const isolation_names[] = {
+        "auto",
+#include "../base/backends.def"
+        NULL,
+};
+#undef BACKEND
+#define BACKEND(symbol, name, alias) {alias, name},
 static const struct alias isolation_aliases[] = {
-        {"restricted", "auto"}, {"native", "none"}, {"docker", "container"}, {0}};
+        {"restricted", "auto"},
+#include "../base/backends.def"
+        {0},
+};
+#undef BACKEND
+/* clang-format on */
+static const char *const engine_names[] = {"auto", "docker", "podman", NULL};
 
 /* A name or a pattern with "*"; other wildcards are refused, so that none is taken for a name. */
 static int check_variable_name(const char *name, struct hutch_error *err) {
@@ -201,8 +213,8 @@ int key_parse_choice(enum key key, const char *word, uint64_t *ret, struct hutch
         char room[128];
         const char *near;
 
-        for (; alias && alias->word; alias++)
-                if (streq(alias->word, word))
+        for (; alias && alias->means; alias++)
+                if (alias->word && streq(alias->word, word))
                         word = alias->means;
         for (size_t i = 0; keys[key].names[i]; i++)
                 if (streq(keys[key].names[i], word)) {

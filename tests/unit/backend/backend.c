@@ -87,6 +87,25 @@ static void test_fake(void **state _unused_) {
         assert_int_equal(err.code, HUTCH_E_BACKEND_UNAVAILABLE);
 }
 
+/* The policy takes the names from backends.def, the rows have them again. */
+static void test_names(void **state _unused_) {
+        static const struct {
+                const struct backend *row;
+                const char *name, *alias;
+        } all[] = {
+#define BACKEND(symbol, name, alias) {&backend_##symbol, name, alias},
+#include "base/backends.def"
+#undef BACKEND
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+                unit_same("the name", all[i].row->name, all[i].name);
+                unit_same("the alias", all[i].row->alias, all[i].alias);
+                assert_ptr_equal(backend_rows[i], all[i].row);
+        }
+        assert_null(backend_rows[ARRAY_SIZE(all)]);
+}
+
 /* What is not offered in full says what is missing. */
 static void test_lack(void **state _unused_) {
         static const struct backend *const backends[] = {&backend_namespace, &backend_none};
@@ -161,6 +180,7 @@ static void test_disk(void **state _unused_) {
 int main(void) {
         unit_add_rows(rows, test_choose);
         unit_add("a row of a table of its own", test_fake, NULL);
+        unit_add("the names of the table", test_names, NULL);
         unit_add("what is lacking is said", test_lack, NULL);
         unit_add("disk: a watch or a wall", test_disk, NULL);
         return unit_run("backend/backend");

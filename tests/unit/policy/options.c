@@ -182,7 +182,7 @@ static const struct option_row {
         {"isolation", "none", "isolation none; "},
         {"isolation", "namespace", "isolation namespace; "},
         {"isolation", NULL, NULL, HUTCH_E_USAGE,
-         "option '--isolation' needs a value: auto|none|landlock|namespace|bwrap|systemd-run|container"},
+         "option '--isolation' needs a value: auto|namespace|landlock|bwrap|systemd-run|container|none"},
 
         {"timeout", "500ms", "timeout 500; "},
         {"timeout", "2m", "timeout 120000; "},
