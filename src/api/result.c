@@ -123,9 +123,9 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
         r->public.signal = outcome->signal;
         r->public.killed = outcome->reason != HUTCH_NOT_KILLED;
         r->public.kill_reason = outcome->reason;
-        r->public.duration_ms = outcome->duration_ms;
-        r->public.cpu_ms = outcome->cpu_ms;
-        r->public.peak_memory_bytes = outcome->peak_memory;
+#define NUMBER(type, name) r->public.name = outcome->name;
+#include "../supervise/numbers.def"
+#undef NUMBER
         if (outcome->error.code != HUTCH_OK)
                 r->public.error = outcome->error;
         failed = take_events(r, plan, outcome, events);
@@ -317,9 +317,15 @@ size_t hutch_incomplete_tail(const void *data, size_t len) {
         return text_cut_tail(data, len);
 }
 
-static double rounded(double ms) {
-        return round(ms * 1000) / 1000;
+static json_t *json_of_double(double ms) {
+        return json_real(round(ms * 1000) / 1000);
 }
+
+static json_t *json_of_integer(uint64_t n) {
+        return json_integer((json_int_t) n);
+}
+
+#define JSON_OF(n) _Generic((n), double : json_of_double, uint64_t : json_of_integer)(n)
 
 int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
         if (!r)
@@ -328,21 +334,26 @@ int hutch_result_to_json(const hutch_result *r, char **ret, hutch_error *err) {
                 return api_null(err, __func__, "ret");
         const char *out_encoding, *err_encoding;
         json_t *out = stream_json(r, HUTCH_STDOUT, &out_encoding), *error = stream_json(r, HUTCH_STDERR, &err_encoding);
-        json_t *root;
+        json_t *root, *rest;
 
-        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}, s:f, s:f, s:I, s:b, s:s?, s:o, s:o, s:o, "
-                         "s:o, s:o, s:s, s:o, "
-                         "s:o, s:o}",
-                         "exit_code", r->exit_code, "signal", r->signal ? json_integer(r->signal) : json_null(),
-                         "stdout", out, "stderr", error, "encoding", "stdout", out_encoding, "stderr", err_encoding,
-                         "truncated", "stdout", (json_int_t) r->output_dropped[1], "stderr",
-                         (json_int_t) r->output_dropped[2], "duration_ms", rounded(r->duration_ms), "cpu_ms",
-                         rounded(r->cpu_ms), "peak_memory_bytes", (json_int_t) r->peak_memory_bytes, "killed",
-                         r->killed, "kill_reason", r->killed ? hutch_kill_reason_name(r->kill_reason) : NULL, "changes",
-                         changes_json(r), "output_files", files_json(r), "published", json_events(r->published),
-                         "findings", json_events(r->findings), "denials", json_events(r->denials), "backend",
-                         r->backend, "enforced", enforced_json(r), "notices", json_events(r->notices), "error",
+        root = json_pack("{s:i, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:I, s:I}}", "exit_code", r->exit_code, "signal",
+                         r->signal ? json_integer(r->signal) : json_null(), "stdout", out, "stderr", error, "encoding",
+                         "stdout", out_encoding, "stderr", err_encoding, "truncated", "stdout",
+                         (json_int_t) r->output_dropped[1], "stderr", (json_int_t) r->output_dropped[2]);
+#define NUMBER(type, name) json_object_set_new(root, #name, JSON_OF(r->name));
+#include "../supervise/numbers.def"
+#undef NUMBER
+        rest = json_pack("{s:b, s:s?, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "killed", r->killed, "kill_reason",
+                         r->killed ? hutch_kill_reason_name(r->kill_reason) : NULL, "changes", changes_json(r),
+                         "output_files", files_json(r), "published", json_events(r->published), "findings",
+                         json_events(r->findings), "denials", json_events(r->denials), "backend", r->backend,
+                         "enforced", enforced_json(r), "notices", json_events(r->notices), "error",
                          error_json(&r->error));
+        if (!rest || json_object_update(root, rest) < 0) {
+                json_decref(root);
+                root = NULL;
+        }
+        json_decref(rest);
         if (root && r->box_id) /* only where there is one to name */
                 json_object_set_new(root, "box", json_string(r->box_id));
         return dump(root, ret, err);

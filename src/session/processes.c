@@ -178,6 +178,6 @@ void usage_end(struct session *s, struct outcome *o) {
                 s->usage.peak_memory = memory;
         if (o->cpu_ms == 0 && now > s->usage.cpu_ms)
                 o->cpu_ms = now - s->usage.cpu_ms;
-        if (s->usage.peak_memory > o->peak_memory)
-                o->peak_memory = s->usage.peak_memory;
+        if (s->usage.peak_memory > o->peak_memory_bytes)
+                o->peak_memory_bytes = s->usage.peak_memory;
 }

@@ -77,7 +77,7 @@ static void end_command(struct command *c, const struct outcome *why) {
         c->outcome.error = why->error;
         c->outcome.exit_code = why->exit_code;
         c->outcome.cpu_ms = why->cpu_ms;
-        c->outcome.peak_memory = why->peak_memory;
+        c->outcome.peak_memory_bytes = why->peak_memory_bytes;
         if (s->queue.now == c)
                 command_answered(c, why->exit_code);
         else

@@ -177,7 +177,7 @@ static bool take_message(struct run *run) {
                         run->in.stopped(run->in.user, message.value);
                 break;
         case INIT_LIMIT:
-                run->outcome.peak_memory = message.peak_memory;
+                run->outcome.peak_memory_bytes = message.peak_memory;
                 run_end_by_limit(run, (enum hutch_kill_reason) message.value);
                 break;
         case INIT_READY:
@@ -297,13 +297,13 @@ static void on_end(void *data, uint32_t events _unused_) {
                 engine_kill(run->box.engine); /* it may have left what it started */
         run->outcome.cpu_ms = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
                               (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
-        if (run->outcome.peak_memory < (uint64_t) usage.ru_maxrss * 1024)
-                run->outcome.peak_memory = (uint64_t) usage.ru_maxrss * 1024;
-        if (run->told && run->message.peak_memory > run->outcome.peak_memory)
-                run->outcome.peak_memory = run->message.peak_memory;
+        if (run->outcome.peak_memory_bytes < (uint64_t) usage.ru_maxrss * 1024)
+                run->outcome.peak_memory_bytes = (uint64_t) usage.ru_maxrss * 1024;
+        if (run->told && run->message.peak_memory > run->outcome.peak_memory_bytes)
+                run->outcome.peak_memory_bytes = run->message.peak_memory;
         if (run->told && (double) run->message.cpu_us / 1000 > run->outcome.cpu_ms)
                 run->outcome.cpu_ms = (double) run->message.cpu_us / 1000;
-        group_usage(run->group, &run->outcome.cpu_ms, &run->outcome.peak_memory);
+        group_usage(run->group, &run->outcome.cpu_ms, &run->outcome.peak_memory_bytes);
         group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
                 run->reason = group_check(run->group);

@@ -15,8 +15,9 @@ struct outcome { /* the result before it becomes a hutch_result */
         int exit_code, signal;
         enum hutch_kill_reason reason;
         uint64_t dropped[3];
-        double duration_ms, cpu_ms;
-        uint64_t peak_memory;
+#define NUMBER(type, name) type name;
+#include "numbers.def"
+#undef NUMBER
         uint64_t waited_ms[2]; /* for what its limits denied it, where a control group reports that */
         struct hutch_error error;
 };
