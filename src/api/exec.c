@@ -278,9 +278,20 @@ int hutch_exec(const hutch_policy *policy, const hutch_exec_request *request, hu
 
 /* ---- everything that is wrong ---- */
 
-static const enum key limits[] = {KEY_MEMORY, KEY_CPU, KEY_CPU_TIME, KEY_PIDS, KEY_DISK};
+static const struct {
+        enum key key;
+        int guarantee;
+} limits[] = {
+#define LIMIT(id, name, field, key, guarantee, label, unit, json) {KEY_##key, guarantee},
+#include "../base/limits.def"
+#undef LIMIT
+};
 
-/* Each limit is checked alone, so that each reports what it lacks; then all the others. */
+static bool may_lack(size_t limit) {
+        return limits[limit].guarantee >= 0;
+}
+
+/* Each limit that a host may lack is checked alone, so that each reports what it lacks; then everything else. */
 static void check_plan(struct job *j, const struct host_facts *facts, unsigned traits) {
         const struct scratch_dir none = {.parent = -1, .fd = -1};
         struct hutch_request request;
@@ -291,16 +302,16 @@ static void check_plan(struct job *j, const struct host_facts *facts, unsigned t
                 _cleanup_(plan_freep) struct plan *plan = NULL;
                 struct hutch_error error = {0};
 
-                if (i < ARRAY_SIZE(limits) && !policy_is_set(j->policy, limits[i]))
+                if (i < ARRAY_SIZE(limits) && (!may_lack(i) || !policy_is_set(j->policy, limits[i].key)))
                         continue;
                 if (attach(j, &none, traits, &policy, &error) < 0 || !policy) {
                         problems_add(&j->problems, "plan", HUTCH_CRITICAL, &error);
                         return;
                 }
                 for (size_t k = 0; k < ARRAY_SIZE(limits); k++)
-                        if (k != i) {
-                                free(policy->values[limits[k]].origin);
-                                policy->values[limits[k]] = (struct value){0};
+                        if (k != i && may_lack(k)) {
+                                free(policy->values[limits[k].key].origin);
+                                policy->values[limits[k].key] = (struct value){0};
                         }
                 if (make_plan(policy, &request, facts, NULL, &plan, &error) < 0)
                         problems_add(&j->problems,

@@ -81,10 +81,9 @@ const char *hutch_access_name(hutch_access access) {
 
 const char *hutch_limit_name(hutch_limit limit) {
         static const char *const names[] = {
-                [HUTCH_LIMIT_TIMEOUT_MS] = "timeout", [HUTCH_LIMIT_MEMORY] = "memory",
-                [HUTCH_LIMIT_CPU_PERCENT] = "cpu",    [HUTCH_LIMIT_CPU_TIME_MS] = "cpu_time",
-                [HUTCH_LIMIT_PIDS] = "pids",          [HUTCH_LIMIT_DISK] = "disk",
-                [HUTCH_LIMIT_OUTPUT] = "output",
+#define LIMIT(id, name, field, key, guarantee, label, unit, json) [HUTCH_LIMIT_##id] = name,
+#include "limits.def"
+#undef LIMIT
         };
 
         return NAME_OF(names, limit);

@@ -7,7 +7,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-#define PLAN_MAGIC 0x686c7036u /* "hlp6"; named sessions find processes of the same format by it */
+#define PLAN_MAGIC 0x686c7037u /* "hlp7"; named sessions find processes of the same format by it */
 
 /* More than a box could ever be about. Not the number of steps: a box may have more layers than a run attaches. */
 #define LAYERS_MOST 10000
@@ -63,15 +63,10 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_str(b, p->engine);
         wire_put_str(b, p->image);
         wire_put_u32(b, p->build_image);
-        wire_put_u64(b, p->timeout_ms);
-        wire_put_u64(b, p->output_cap);
+#define NUMBER(field, key, label, unit, json) wire_put_u64(b, p->field);
+#include "numbers.def"
+#undef NUMBER
         wire_put_u32(b, p->n_layers);
-        wire_put_u64(b, p->memory);
-        wire_put_u64(b, p->cpu_percent);
-        wire_put_u64(b, p->copy_limit);
-        wire_put_u64(b, p->cpu_time_ms);
-        wire_put_u64(b, p->pids);
-        wire_put_u64(b, p->disk);
         for (int g = 0; g < HUTCH_G_COUNT; g++)
                 wire_put_u32(b, p->enforced[g]);
         wire_put_u32(b, (uint32_t) p->n_steps);
@@ -192,15 +187,10 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->engine = wire_get_str(&r);
         p->image = wire_get_str(&r);
         p->build_image = wire_get_u32(&r) == 1;
-        p->timeout_ms = wire_get_u64(&r);
-        p->output_cap = wire_get_u64(&r);
+#define NUMBER(field, key, label, unit, json) p->field = wire_get_u64(&r);
+#include "numbers.def"
+#undef NUMBER
         p->n_layers = wire_get_u32(&r);
-        p->memory = wire_get_u64(&r);
-        p->cpu_percent = wire_get_u64(&r);
-        p->copy_limit = wire_get_u64(&r);
-        p->cpu_time_ms = wire_get_u64(&r);
-        p->pids = wire_get_u64(&r);
-        p->disk = wire_get_u64(&r);
         for (int g = 0; g < HUTCH_G_COUNT; g++) {
                 p->enforced[g] = wire_get_u32(&r);
                 if (p->enforced[g] > HUTCH_DEGRADED)

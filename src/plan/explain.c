@@ -106,6 +106,21 @@ static void put_commands(struct buf *b, const struct plan *plan) {
         put_words(b, "commands  never", plan->commands_deny);
 }
 
+static void put_limits(struct buf *b, const struct plan *plan) {
+        const struct {
+                const char *label, *unit;
+                uint64_t value;
+        } all[] = {
+#define NUMBER(field, key, label, unit, json) {label, unit, plan->field},
+#include "numbers.def"
+#undef NUMBER
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+                if (all[i].label && all[i].value)
+                        buf_printf(b, "%-10s%llu%s\n", all[i].label, (unsigned long long) all[i].value, all[i].unit);
+}
+
 /* The origin of each value; nothing where only defaults apply. */
 static int put_settings(struct buf *b, const struct hutch_policy *policy) {
         struct setting *settings = NULL;
@@ -153,21 +168,7 @@ int plan_explain(const struct plan *plan, const struct hutch_policy *policy, cha
         } else
                 buf_puts(&b, "walls     none: the command runs as you, on your files\n");
         put_commands(&b, plan);
-        if (plan->timeout_ms)
-                buf_printf(&b, "timeout   %llu ms\n", (unsigned long long) plan->timeout_ms);
-        if (plan->output_cap)
-                buf_printf(&b, "output    %llu bytes, then %s\n", (unsigned long long) plan->output_cap,
-                           plan->truncate ? "the middle is dropped" : "the box is ended");
-        if (plan->memory)
-                buf_printf(&b, "memory    %llu bytes\n", (unsigned long long) plan->memory);
-        if (plan->cpu_percent)
-                buf_printf(&b, "cpu       %llu%% of one core\n", (unsigned long long) plan->cpu_percent);
-        if (plan->cpu_time_ms)
-                buf_printf(&b, "cpu time  %llu ms\n", (unsigned long long) plan->cpu_time_ms);
-        if (plan->pids)
-                buf_printf(&b, "pids      %llu\n", (unsigned long long) plan->pids);
-        if (plan->disk)
-                buf_printf(&b, "disk      %llu bytes\n", (unsigned long long) plan->disk);
+        put_limits(&b, plan);
         if (plan->n_steps) {
                 buf_puts(&b, "files, in the order in which they are put in place:\n");
                 put_steps(&b, plan);
@@ -250,11 +251,21 @@ static json_t *json_number(uint64_t n) {
 }
 
 static json_t *json_limits(const struct plan *plan) {
-        return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:b}", "timeout_ms", json_number(plan->timeout_ms),
-                         "output", json_number(plan->output_cap), "overflow", plan->truncate ? "truncate" : "kill",
-                         "memory", json_number(plan->memory), "cpu_percent", json_number(plan->cpu_percent),
-                         "cpu_time_ms", json_number(plan->cpu_time_ms), "pids", json_number(plan->pids), "disk",
-                         json_number(plan->disk), "control_group", plan->group);
+        const struct {
+                const char *name;
+                uint64_t value;
+        } all[] = {
+#define NUMBER(field, key, label, unit, json) {json, plan->field},
+#include "numbers.def"
+#undef NUMBER
+        };
+        json_t *limits =
+                json_pack("{s:s, s:b}", "overflow", plan->truncate ? "truncate" : "kill", "control_group", plan->group);
+
+        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+                if (all[i].name)
+                        json_object_set_new(limits, all[i].name, json_number(all[i].value));
+        return limits;
 }
 
 const char *trait_name(enum trait trait) {

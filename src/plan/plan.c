@@ -241,15 +241,14 @@ static void set_limits(struct plan *plan, const struct plan_input *in) {
         const struct hutch_policy *policy = in->policy;
         const struct cgroup_facts *groups = &in->facts->cgroups;
 
-        plan->timeout_ms = in->request->timeout_ms ? in->request->timeout_ms : policy_number(policy, KEY_TIMEOUT);
-        plan->output_cap = in->request->output_cap ? in->request->output_cap : policy_number(policy, KEY_OUTPUT_CAP);
+#define NUMBER(field, key, label, unit, json) plan->field = policy_number(policy, KEY_##key);
+#include "numbers.def"
+#undef NUMBER
+        if (in->request->timeout_ms)
+                plan->timeout_ms = in->request->timeout_ms;
+        if (in->request->output_cap)
+                plan->output_cap = in->request->output_cap;
         plan->truncate = policy_number(policy, KEY_OVERFLOW) == OVERFLOW_TRUNCATE;
-        plan->memory = policy_number(policy, KEY_MEMORY);
-        plan->cpu_percent = policy_number(policy, KEY_CPU);
-        plan->copy_limit = policy_number(policy, KEY_COPY_LIMIT);
-        plan->cpu_time_ms = policy_number(policy, KEY_CPU_TIME);
-        plan->pids = policy_number(policy, KEY_PIDS);
-        plan->disk = policy_number(policy, KEY_DISK);
         plan->memory_by_group = plan->memory && (groups->memory || in->traits & TRAIT_OWN_LIMITS);
         if (in->traits & TRAIT_OWN_LIMITS)
                 return;

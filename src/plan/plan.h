@@ -97,16 +97,16 @@ struct plan {
         struct step *steps;
         size_t n_steps;
         char **argv, **env, *cwd;
-        char **env_origins;              /* the origin of each of env */
-        char **search;                   /* directories in which the command is looked for */
-        uint64_t timeout_ms, output_cap; /* 0: none */
+        char **env_origins;                                   /* the origin of each of env */
+        char **search;                                        /* directories in which the command is looked for */
+#define NUMBER(field, key, label, unit, json) uint64_t field; /* 0: none */
+#include "numbers.def"
+#undef NUMBER
         bool truncate;
-        uint64_t memory, cpu_percent, cpu_time_ms, pids, disk; /* 0: none */
-        bool group, memory_by_group;                           /* a control group keeps limits; it keeps the memory's */
+        bool group, memory_by_group; /* a control group keeps limits; it keeps the memory's */
         enum hutch_enforcement enforced[HUTCH_G_COUNT];
         unsigned may_degrade; /* bits by guarantee: limits that need not hold for the command to run */
         unsigned n_layers;
-        uint64_t copy_limit;  /* of each private copy; 0: none */
         bool ephemeral;       /* layers in memory, lost when the box ends */
         char *channel;        /* of a session: the directory of its FIFOs and texts, as a path in the box */
         bool session;         /* argv is a shell that stays, and is served commands; see src/session */

@@ -5,9 +5,27 @@
 
 #include "../base/strv.h"
 
-/* The limits of a preset are defaults, not requested by name. */
-static enum want wanted_limit(const struct hutch_policy *p, enum key key) {
-        return policy_number(p, key) == 0 ? WANT_NOTHING : policy_is_set(p, key) ? WANT_ASKED : WANT_STANDING;
+/* The most that a limit behind this line of the report is wanted. Those of a preset are defaults, not requested by
+ * name. */
+static enum want wanted_limit(const struct hutch_policy *p, enum hutch_guarantee g) {
+        static const struct {
+                enum key key;
+                int guarantee;
+        } limits[] = {
+#define LIMIT(id, name, field, key, guarantee, label, unit, json) {KEY_##key, guarantee},
+#include "../base/limits.def"
+#undef LIMIT
+        };
+        enum want most = WANT_NOTHING;
+
+        for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+                if (limits[i].guarantee != (int) g || policy_number(p, limits[i].key) == 0)
+                        continue;
+                if (policy_is_set(p, limits[i].key))
+                        return WANT_ASKED;
+                most = WANT_STANDING;
+        }
+        return most;
 }
 
 static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
@@ -36,16 +54,8 @@ static enum want wanted(const struct plan_input *in, enum hutch_guarantee g) {
                                  policy_workspace(p) == HUTCH_WORKSPACE_COW)
                                ? WANT_STANDING
                                : WANT_NOTHING;
-        case HUTCH_G_MEMORY:
-                return wanted_limit(p, KEY_MEMORY);
-        case HUTCH_G_CPU:
-                return policy_number(p, KEY_CPU_TIME) > 0 ? WANT_ASKED : wanted_limit(p, KEY_CPU);
-        case HUTCH_G_PIDS:
-                return policy_number(p, KEY_PIDS) > 0 ? WANT_ASKED : WANT_NOTHING;
-        case HUTCH_G_DISK:
-                return policy_number(p, KEY_DISK) > 0 ? WANT_ASKED : WANT_NOTHING;
         default:
-                return WANT_NOTHING;
+                return wanted_limit(p, g);
         }
 }
 

@@ -220,10 +220,9 @@ bool policy_wants_group(const struct hutch_policy *p) {
 
 enum key policy_limit_key(enum hutch_limit limit) {
         static const enum key keys[] = {
-                [HUTCH_LIMIT_TIMEOUT_MS] = KEY_TIMEOUT, [HUTCH_LIMIT_MEMORY] = KEY_MEMORY,
-                [HUTCH_LIMIT_CPU_PERCENT] = KEY_CPU,    [HUTCH_LIMIT_CPU_TIME_MS] = KEY_CPU_TIME,
-                [HUTCH_LIMIT_PIDS] = KEY_PIDS,          [HUTCH_LIMIT_DISK] = KEY_DISK,
-                [HUTCH_LIMIT_OUTPUT] = KEY_OUTPUT_CAP,
+#define LIMIT(id, name, field, key, guarantee, label, unit, json) [HUTCH_LIMIT_##id] = KEY_##key,
+#include "../base/limits.def"
+#undef LIMIT
         };
 
         return (unsigned) limit < ARRAY_SIZE(keys) ? keys[limit] : N_KEYS;
@@ -442,8 +441,8 @@ int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                  "--at host and --as user contradict each other: the user 'user' sees the workspace at "
                                  "/workspace only");
-        for (int i = HUTCH_LIMIT_TIMEOUT_MS; i <= HUTCH_LIMIT_OUTPUT; i++) {
-                enum key key = policy_limit_key((enum hutch_limit) i);
+        for (enum hutch_limit i = 0; policy_limit_key(i) != N_KEYS; i++) {
+                enum key key = policy_limit_key(i);
 
                 if (policy_is_set(p, key) && policy_number(p, key) == 0)
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
