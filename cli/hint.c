@@ -6,6 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The system's, which only a bare box lacks: a program there needs its loader and libraries too. */
+static bool is_of_system(const char *path) {
+        return !strncmp(path, "/usr/", 5) && strncmp(path, "/usr/local/", 11) != 0;
+}
+
 /* The host has it in a directory that the box does not show. A link may lead to further directories. */
 static bool hint_host(const char *command) {
         const char *path = getenv("PATH");
@@ -20,7 +25,10 @@ static bool hint_host(const char *command) {
                         continue;
                 slash = strrchr(real, '/');
                 *slash = 0;
-                if (!strcmp(real, dir))
+                if (is_of_system(real))
+                        cli_complain("%s: command not found in the box; the host has it in %s (try: --ro /usr)",
+                                     command, real);
+                else if (!strcmp(real, dir))
                         cli_complain("%s: command not found in the box; the host has it in %s, which is not attached "
                                      "(try: --ro %s)",
                                      command, dir, dir);

@@ -48,7 +48,7 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         if (r < 0)
                 return r;
         /* A box that runs as another user than the caller gets nothing of the caller's home either. */
-        if (!input.session && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
+        if (!input.session && !policy_flag(policy, KEY_BARE) && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
                 _cleanup_(freep) char *word = NULL;
 
                 if (request->command && text_first_word(request->command, &word) < 0)

@@ -243,6 +243,20 @@ static const char *list_searched(const struct plan *plan, char *room, size_t siz
         return room;
 }
 
+/* Then what is missing is what it is run by: the interpreter of a script, the loader of a program. */
+static bool is_present(const struct plan *plan, const char *name) {
+        if (strchr(name, '/'))
+                return access(name, F_OK) == 0;
+        for (char **dir = plan->search; dir && *dir; dir++) {
+                char path[PATH_MAX];
+
+                if ((size_t) snprintf(path, sizeof(path), "%s/%s", *dir, name) < sizeof(path) &&
+                    access(path, X_OK) == 0)
+                        return true;
+        }
+        return false;
+}
+
 static int explain_failure(const struct target *t, int *ret_status, struct hutch_error *err) {
         const char *name = t->in->plan->argv[0];
         char searched[700];
@@ -263,7 +277,7 @@ static int explain_failure(const struct target *t, int *ret_status, struct hutch
         }
         if (t->errnum == ENOENT || t->errnum == ENOTDIR) {
                 *ret_status = 127;
-                if (strchr(name, '/') && access(name, F_OK) == 0)
+                if (is_present(t->in->plan, name))
                         return error_set(err, HUTCH_E_PATH_MISSING, t->errnum, "%s: its interpreter is not in the box",
                                          name);
                 if (strchr(name, '/'))

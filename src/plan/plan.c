@@ -277,6 +277,19 @@ static int check_copy_on_write(const struct plan_input *in, struct hutch_error *
                          "itself");
 }
 
+static int check_bare(const struct plan_input *in, struct hutch_error *err) {
+        if (!policy_flag(in->policy, KEY_BARE))
+                return 0;
+        if (!in->traits || in->traits & TRAIT_IMAGE)
+                return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "--bare is not supported on '%s': %s",
+                                 in->backend,
+                                 in->traits ? "the system in the box is the image's" : "it hides nothing of the host");
+        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_ASKED)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--bare and --cow / exclude each other: name the directories, as in --cow /usr");
+        return 0;
+}
+
 /* What the programs go by that build walls for hutch. */
 static int add_engine(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         static const char *const names[] = {"PATH",
@@ -326,7 +339,9 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
                                        "the backend is '%s': %s", in->backend, in->instead->message) < 0)
                 return error_oom(err);
 
-        r = in->traits & TRAIT_DELEGATED ? check_copy_on_write(in, err) : 0;
+        r = check_bare(in, err);
+        if (r >= 0)
+                r = in->traits & TRAIT_DELEGATED ? check_copy_on_write(in, err) : 0;
         if (r >= 0)
                 r = in->traits && !own_root ? plan_check_grants(in, err) : check_copy_on_write(in, err);
         if (r >= 0)

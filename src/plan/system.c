@@ -60,12 +60,13 @@ int plan_add_system(struct plan *plan, const struct plan_input *in) {
         const struct survey *survey = in->survey;
         /* A program that the box could rewrite cannot be controlled by a list of commands. */
         bool fixed = policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && policy_has_commands(in->policy);
-        bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton && !fixed &&
+        bool bare = policy_flag(in->policy, KEY_BARE);
+        bool cow = policy_number(in->policy, KEY_COW_SYSTEM) && survey->skeleton && !fixed && !bare &&
                    !(in->traits & TRAIT_DELEGATED);
         int r = 0;
 
         plan->open_root = cow;
-        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && !cow && !fixed &&
+        if (policy_number(in->policy, KEY_COW_SYSTEM) == COW_SYSTEM_TRY && !cow && !fixed && !bare &&
             !(in->traits & TRAIT_DELEGATED))
                 r = events_note(&plan->events, NOTICE_SYSTEM_READ_ONLY, NULL, NULL,
                                 "the system's directories are read-only: there is no place for a skeleton of them");

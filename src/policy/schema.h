@@ -68,6 +68,7 @@ struct key_info {
         const char *id;
         const char *key, *option, *value, *help;
         char letter;
+        bool inverted;
         enum key_type type;
         const char *const *names;
         const struct alias *aliases;

@@ -50,7 +50,7 @@ static int add_value(struct list *list, const struct hutch_policy *p, enum key k
                 return r;
         switch (key_info(key)->type) {
         case TYPE_FLAG:
-                snprintf(text, sizeof(text), "%s", v->number ? "true" : "false");
+                snprintf(text, sizeof(text), "%s", !v->number == key_info(key)->inverted ? "true" : "false");
                 break;
         case TYPE_CHOICE:
                 snprintf(text, sizeof(text), "%s", key_name(key, v->number));

@@ -86,7 +86,7 @@ static int set_flag(struct hutch_policy *p, enum key key, const char *text, cons
                     struct hutch_error *err) {
         if (text && !streq(text, "true") && !streq(text, "false"))
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not true or false", text);
-        return policy_set_number(p, key, !text || streq(text, "true"), origin, err);
+        return policy_set_number(p, key, !text || streq(text, key_info(key)->inverted ? "false" : "true"), origin, err);
 }
 
 static int add_item(struct hutch_policy *p, enum key key, const char *text, const char *origin,

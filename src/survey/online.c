@@ -125,7 +125,7 @@ int survey_look_at_online(struct survey *s, const struct hutch_policy *policy) {
         enum hutch_network network = policy_network(policy);
         int r = 0;
 
-        if (network != HUTCH_NET_OPEN && network != HUTCH_NET_ALLOWLIST)
+        if ((network != HUTCH_NET_OPEN && network != HUTCH_NET_ALLOWLIST) || policy_flag(policy, KEY_BARE))
                 return 0;
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(certificate_variables); i++)
                 r = add_certificates(s, strv_find_assignment(s->env, certificate_variables[i]));

@@ -75,7 +75,26 @@ static int is_there(const char *path, int mode, bool *ret) {
         return *ret || is_absence(errno) ? 0 : -errno;
 }
 
-static int look_at_system(struct survey *s) {
+/* Whether a rule attaches the path at its own place. */
+static bool is_named(const struct hutch_policy *policy, const char *path) {
+        for (size_t i = 0; i < policy->n_paths; i++) {
+                const struct path_rule *rule = &policy->paths[i];
+
+                if ((rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW) &&
+                    (!rule->dest || streq(rule->dest, rule->path)) && path_is_beneath(path, rule->path))
+                        return true;
+        }
+        return false;
+}
+
+/* A bare box has none of these, but for the links that lead into what a rule attaches: to name /usr is to name /bin. */
+static bool is_left_out(const struct hutch_policy *policy, const char *path, bool is_link) {
+        char real[PATH_MAX];
+
+        return policy_flag(policy, KEY_BARE) && (!is_link || !realpath(path, real) || !is_named(policy, real));
+}
+
+static int look_at_system(struct survey *s, const struct hutch_policy *policy) {
         char target[PATH_MAX];
         struct stat st;
 
@@ -88,6 +107,8 @@ static int look_at_system(struct survey *s) {
                                 return -errno;
                         continue;
                 }
+                if (is_left_out(policy, system_paths[i], S_ISLNK(st.st_mode)))
+                        continue;
                 if (S_ISLNK(st.st_mode)) {
                         n = readlink(system_paths[i], target, sizeof(target) - 1);
                         if (n < 0)
@@ -260,7 +281,7 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         if (r >= 0)
                 r = look_at_caller(s);
         if (r >= 0)
-                r = look_at_system(s);
+                r = look_at_system(s, policy);
         if (r >= 0 && policy_workspace(policy) != HUTCH_WORKSPACE_NONE)
                 r = survey_look_at(policy_dir(policy), &s->workspace);
         if (r >= 0 && policy_workspace(policy) == HUTCH_WORKSPACE_COW)
@@ -275,7 +296,7 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
                 r = survey_look_at_git(s, policy_workspace(policy) == HUTCH_WORKSPACE_RW);
         if (r < 0)
                 return r;
-        if (policy_number(policy, KEY_COW_SYSTEM))
+        if (policy_number(policy, KEY_COW_SYSTEM) && !policy_flag(policy, KEY_BARE))
                 r = survey_look_at_layers(s);
         if (r < 0)
                 return r;
@@ -319,6 +340,8 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         r = survey_look_at_machine(s, policy);
         if (r < 0)
                 return r;
+        if (policy_flag(policy, KEY_BARE) && !is_named(policy, "/etc/resolv.conf"))
+                return 0;
         if (realpath("/etc/resolv.conf", real)) {
                 s->resolv_conf = strdup(real);
                 return s->resolv_conf ? 0 : -ENOMEM;

@@ -1,4 +1,5 @@
 # What is attached where: --ro --rw --tmpfs --hide --dev, the workspace's modes, refusals, odd names, links.
+bats_require_minimum_version 1.5.0
 load helper
 
 more_setup() {
@@ -29,6 +30,39 @@ more_setup() {
 --hide /etc/passwd                     | cat /etc/passwd 2>/dev/null                              |
 --hide /usr/share                      | ls -A /usr/share                                         |"
         [ "$(cat "$D/file")" = new ] && [ ! -e "$D/f" ]
+}
+
+@test "--bare attaches nothing of the system but what is named, with the links that lead there" {
+        prints "--bare --ro /usr       | ls -d /etc /opt /nix 2>/dev/null; cd '$T/ws' && cat file                        | ws
+--bare --ro /usr --ro /etc/passwd      | ls -A /etc; ls -d /opt 2>/dev/null                                     | passwd
+--bare --ro /usr --tmpfs /etc          | ls -A /etc; echo x >/etc/x; cat /etc/x                                 | x
+--bare --ro /usr --ro '$D'             | cat '$D/file'                                                          | data
+--bare --ro /usr --as user             | id -u                                                                  | 1000"
+        for link in /bin /lib /lib64; do # merged or not
+                [ ! -L $link ] || [ "$(hutch --bare --ro /usr readlink $link)" = "$(readlink $link)" ] || differs $link
+        done
+        agree
+        [ "$(hutch ls -d /etc /usr | xargs)" = "/etc /usr" ]
+        run -127 hutch --bare --ro /usr/bin env
+        run -127 hutch --bare /usr/bin/env
+        [ "$status" -eq 127 ] && [[ $output == "hutch: /usr/bin/env: command not found in the box" ]]
+        hutch --isolation landlock true 2>/dev/null || return 0
+        run -2 hutch --isolation landlock --bare --ro /usr ls /etc
+        [[ $output == *"Permission denied"* ]]
+}
+
+@test "filesystem.system: false is the same in a file; an untrusted workspace can ask for it and cannot undo it" {
+        mkdir -p "$HOME/.config/hutch"
+        unset XDG_CONFIG_HOME
+        echo 'filesystem: {system: false, read: [/usr]}' >"$HOME/.config/hutch/config.yaml"
+        run -2 hutch ls /etc
+        hutch explain true | grep -q 'filesystem.system false'
+        echo 'filesystem: {system: true}' >hutch.yaml
+        run -2 hutch ls /etc
+        echo 'filesystem: {read: [/usr]}' >"$HOME/.config/hutch/config.yaml"
+        run -0 hutch ls /etc
+        echo 'filesystem: {system: false}' >hutch.yaml
+        run -2 hutch ls /etc
 }
 
 @test "~ is the caller's home" {

@@ -224,6 +224,8 @@ static const struct option_row {
         {"env-file", "/", NULL, HUTCH_E_IO, "--env-file: /: is a directory"},
         {"env-file", NULL, NULL, HUTCH_E_USAGE, "option '--env-file' needs a value: FILE"},
 
+        {"bare", NULL, "bare; "},
+        {"bare", "true", NULL, HUTCH_E_USAGE, "option '--bare' takes no value"},
         {"docker", NULL, "docker; "},
         {"docker", "x", NULL, HUTCH_E_USAGE, "option '--docker' takes no value"},
         {"profile", "none", "profile none; "},
