@@ -619,6 +619,7 @@ void init_run(struct init_input *in) {
 
         for (size_t i = 0; i < ARRAY_SIZE(life.listeners); i++)
                 life.listeners[i] = -1;
+        relay_config_forget_secrets((struct relay_config *) &in->plan->network); /* of this process */
         r = tidy_fds(in, &err);
         sigfillset(&mask);
         sigprocmask(SIG_SETMASK, &mask, NULL);

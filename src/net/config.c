@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/strv.h"
 #include "../base/wire.h"
 
 void relay_config_encode(const struct relay_config *config, struct buf *b) {
-        wire_put_u32(b, (config->outbound ? 1u : 0) | (config->publish_auto ? 4u : 0));
+        wire_put_u32(b, (config->outbound ? 1u : 0) | (config->strict ? 2u : 0) | (config->publish_auto ? 4u : 0));
         wire_put_str(b, config->log);
+        wire_put_str(b, config->proxy);
         wire_put_strv(b, config->rules);
         wire_put_strv(b, config->origins);
         wire_put_strv(b, config->host_ports);
@@ -19,8 +21,9 @@ void relay_config_encode(const struct relay_config *config, struct buf *b) {
 void relay_config_get(struct wire_reader *r, struct relay_config *ret) {
         uint32_t flags = wire_get_u32(r);
 
-        *ret = (struct relay_config){.outbound = flags & 1, .publish_auto = flags & 4};
+        *ret = (struct relay_config){.outbound = flags & 1, .strict = flags & 2, .publish_auto = flags & 4};
         ret->log = wire_get_str(r);
+        ret->proxy = wire_get_str(r);
         ret->rules = wire_get_strv(r);
         ret->origins = wire_get_strv(r);
         if (strv_length(ret->origins) != strv_length(ret->rules))
@@ -47,8 +50,16 @@ bool relay_config_is_needed(const struct relay_config *config) {
                config->publish_auto;
 }
 
+void relay_config_forget_secrets(struct relay_config *config) {
+        if (config->proxy)
+                explicit_bzero(config->proxy, strlen(config->proxy));
+        free(config->proxy);
+        config->proxy = NULL;
+}
+
 void relay_config_done(struct relay_config *config) {
         free(config->log);
+        relay_config_forget_secrets(config);
         strv_free(config->rules);
         strv_free(config->origins);
         strv_free(config->host_ports);

@@ -5,6 +5,8 @@
 
 struct relay_config {
         bool outbound;     /* an allowlist */
+        bool strict;       /* connections must name an allowed host in their first bytes */
+        char *proxy;       /* the address of an upstream proxy, with credentials; NULL: none */
         char *log;         /* the file that every decision is written to, NULL: none */
         char **rules;      /* text, as net_rule_parse() reads it */
         char **origins;    /* the origin of each of them */
@@ -20,3 +22,5 @@ bool relay_config_is_needed(const struct relay_config *config);
 void relay_config_encode(const struct relay_config *config, struct buf *b);
 int relay_config_decode(const void *data, size_t len, struct relay_config *ret);
 void relay_config_done(struct relay_config *config);
+/* For those who do not need them. */
+void relay_config_forget_secrets(struct relay_config *config);

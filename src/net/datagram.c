@@ -61,7 +61,7 @@ static void on_data(struct relay *relay, struct source *source, uint32_t events 
                 if (n < 0 && errno == EAGAIN)
                         break;
                 if (n < 0 && from == 1) /* its ICMP message does not reach the box */
-                        relay_report_unreached(relay, &d->address, d->port, true, d->name, errno);
+                        relay_report_unreached(relay, &d->address, d->port, true, d->name, errno, NULL);
                 if (n < 0 || (send(d->ends[1 - from].source.fd, data, (size_t) n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
                               errno != EAGAIN && errno != EMSGSIZE && errno != ENOBUFS)) {
                         close_datagram(relay, d); /* the other side's error; the next datagram starts over */
@@ -112,7 +112,7 @@ static void start(struct relay *relay, const struct address *a, uint16_t port, c
         struct verdict v;
 
         relay_judge(relay, a, port, true, &v);
-        if (!v.allowed) {
+        if (!v.allowed || relay_is_tcp_only(relay)) {
                 relay_refuse_address(relay, a, port, true, "not in the allowlist");
                 return;
         }

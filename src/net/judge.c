@@ -24,7 +24,7 @@ static size_t bucket_of(const struct address *a) {
         return h % PIN_BUCKETS;
 }
 
-static struct pin *find_pin(struct relay *relay, const struct address *a, const char *name) {
+static struct pin *find_pin(const struct relay *relay, const struct address *a, const char *name) {
         for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next)
                 if (address_equal(&p->address, a) && (!name || streq(p->name, name)))
                         return p;
@@ -59,6 +59,19 @@ bool relay_is_own(const struct address *a) {
         return find_source(a, &source) && address_equal(a, &source);
 }
 
+bool relay_is_tcp_only(const struct relay *relay) {
+        return relay->config.strict || relay->proxy.port != 0;
+}
+
+/* Addresses that stand for names which the upstream proxy resolves; beside the box's own, which are in the same blocks.
+ */
+static const struct range invented4 = {{AF_INET, {198, 19}}, 16},
+                          invented6 = {{AF_INET6, {0x20, 0x01, 0, 2, 0, 1}}, 112};
+
+static bool is_invented(const struct relay *relay, const struct address *a) {
+        return relay->proxy.port != 0 && range_contains(a->family == AF_INET ? &invented4 : &invented6, a);
+}
+
 /* A service that listens on every address of the host is not meant for the box because its address is in a range, or
  * because a name leads there: only a rule for just that address allows it. */
 static const struct net_rule *match_address(const struct relay *relay, const struct address *a, uint16_t port,
@@ -74,8 +87,41 @@ static const struct net_rule *match_address(const struct relay *relay, const str
         return NULL;
 }
 
+/* A name opens only the ports of a special address that a rule for the address opens as well. */
+static bool may_lead(const struct relay *relay, const struct address *a, uint16_t port, bool own) {
+        return is_invented(relay, a) || (!own && !address_special(a)) || match_address(relay, a, port, own) != NULL;
+}
+
+void relay_judge_plain(struct relay *relay, const struct address *a, uint16_t port, struct verdict *ret) {
+        bool own = relay_is_own(a);
+
+        ret->rule = match_address(relay, a, port, own);
+        ret->allowed = ret->rule != NULL;
+        ret->proxied = relay->proxy.port != 0 && (is_invented(relay, a) || (!own && !address_special(a)));
+}
+
+/* Programs find names of /etc/hosts without asking the resolver. */
+static bool leads_to(struct relay *relay, const char *name, const struct address *a) {
+        const struct pin *pin = find_pin(relay, a, name);
+
+        if (pin && pin->until_ms >= relay_now_ms())
+                return true;
+        for (size_t i = 0; i < relay->resolver.n_hosts; i++)
+                if (streq(relay->resolver.hosts[i].name, name) && address_equal(&relay->resolver.hosts[i].address, a))
+                        return true;
+        return false;
+}
+
+void relay_judge_name(struct relay *relay, const struct address *a, uint16_t port, const char *name,
+                      struct verdict *ret) {
+        relay_judge_plain(relay, a, port, ret);
+        ret->rule = rules_match_name(relay->rules, relay->n_rules, name, port);
+        ret->allowed = ret->rule && leads_to(relay, name, a) && may_lead(relay, a, port, relay_is_own(a));
+}
+
 void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret) {
         uint64_t now = relay_now_ms();
+        struct verdict plain;
         bool own;
 
         *ret = (struct verdict){0};
@@ -90,12 +136,13 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
         }
         if (!relay->config.outbound)
                 return;
+        relay_judge_plain(relay, a, port, &plain);
+        ret->proxied = plain.proxied;
         own = relay_is_own(a);
         for (struct pin *p = relay->pins[bucket_of(a)]; p; p = p->next) {
                 if (!address_equal(&p->address, a) || p->until_ms < now)
                         continue;
-                /* A name opens only the ports of a special address that a rule for the address opens as well. */
-                if ((own || address_special(a)) && !match_address(relay, a, port, own))
+                if (!may_lead(relay, a, port, own))
                         continue;
                 ret->rule = rules_match_name(relay->rules, relay->n_rules, p->name, port);
                 strcpy(ret->name, p->name);
@@ -104,8 +151,8 @@ void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bo
                         return;
                 }
         }
-        ret->rule = match_address(relay, a, port, own);
-        ret->allowed = ret->rule != NULL;
+        ret->rule = plain.rule;
+        ret->allowed = plain.allowed;
 }
 
 size_t relay_find_siblings(struct relay *relay, const char *name, const struct address *a, uint16_t port,
@@ -184,6 +231,26 @@ static int pin_one(struct relay *relay, const char *name, const struct address *
         relay->pins[bucket] = p;
         relay->n_pins++;
         return 0;
+}
+
+/* A name keeps its address while it is pinned; addresses come round after 65,000 names. */
+int relay_invent(struct relay *relay, const char *name, int family, struct address *ret) {
+        struct address a = family == AF_INET ? invented4.base : invented6.base;
+        const size_t last = family == AF_INET ? 2 : 14;
+
+        for (size_t i = 0; i < PIN_BUCKETS; i++)
+                for (const struct pin *p = relay->pins[i]; p; p = p->next)
+                        if (p->address.family == family && streq(p->name, name) && is_invented(relay, &p->address)) {
+                                *ret = p->address;
+                                return pin_one(relay, name, ret, 0);
+                        }
+        do {
+                relay->n_invented = relay->n_invented % 65534 + 1;
+                a.bytes[last] = (uint8_t) (relay->n_invented >> 8);
+                a.bytes[last + 1] = (uint8_t) relay->n_invented;
+        } while (find_pin(relay, &a, NULL));
+        *ret = a;
+        return pin_one(relay, name, ret, 0);
 }
 
 /* Each refusal is reported once, and there is a limit to what a box can make the relay remember. */
@@ -331,6 +398,8 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
         key.udp = udp;
         own = !is_loopback(a) && relay_is_own(a);
         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        if (udp && relay_is_tcp_only(relay) && (pin || rules_match_address(relay->rules, relay->n_rules, a, port)))
+                rule = relay->config.strict ? "network.strict: TCP alone" : "network.upstream_proxy: TCP alone";
         snprintf(event.rule, sizeof(event.rule), "%s", own ? "an address of the host itself" : rule);
         if (pin)
                 snprintf(event.name, sizeof(event.name), "%s", pin->name);
@@ -340,6 +409,31 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", pin->name, port);
         else if (port)
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s", address_format_port(a, port, text));
+        if (udp && relay_is_tcp_only(relay))
+                event.fix[0] = 0;
+        send_refusal(relay, &event, &key, sizeof(key));
+}
+
+void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t port, const char *name,
+                          const char *rule) {
+        struct relay_event event = {.kind = RELAY_REFUSED, .port = port};
+        struct {
+                struct address a;
+                uint16_t port;
+                char name[NAME_MAX_LENGTH + 1], rule[sizeof(event.rule)];
+        } key;
+        char text[ADDRESS_TEXT];
+
+        memset(&key, 0, sizeof(key));
+        key.a = *a;
+        key.port = port;
+        snprintf(key.name, sizeof(key.name), "%s", name);
+        snprintf(key.rule, sizeof(key.rule), "%s", rule);
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        snprintf(event.rule, sizeof(event.rule), "%s", rule);
+        if (name[0] && !rules_match_name(relay->rules, relay->n_rules, name, port))
+                snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", name, port);
         send_refusal(relay, &event, &key, sizeof(key));
 }
 
@@ -355,7 +449,7 @@ void relay_report_unknown(struct relay *relay, const char *name, int errnum) {
 }
 
 void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
-                            int errnum) {
+                            int errnum, const char *why) {
         struct relay_event event = {.kind = RELAY_UNREACHED, .port = port, .udp = udp, .error.errnum = errnum};
         struct {
                 struct address a;
@@ -372,6 +466,7 @@ void relay_report_unreached(struct relay *relay, const struct address *a, uint16
                 return;
         snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
         snprintf(event.name, sizeof(event.name), "%s", name);
+        snprintf(event.rule, sizeof(event.rule), "%s", why ?: "");
         send_event(relay, &event);
 }
 

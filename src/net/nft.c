@@ -57,6 +57,7 @@ struct rules {
         size_t expressions, element;
         const char *needs[MAX_MESSAGES]; /* by sequence: what a message needs of the kernel */
         const struct nft_ports *ports;
+        bool tcp_only;
 };
 
 static void begin(struct rules *b, uint16_t type, uint16_t flags, const char *needs) {
@@ -284,6 +285,10 @@ static void redirect(struct rules *b, int family, uint8_t protocol) {
 
 static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
+static bool reaches_relay(const struct rules *b, uint8_t protocol) {
+        return protocol == IPPROTO_TCP || !b->tcp_only;
+}
+
 enum { SET_A4 = 1, SET_P4, SET_A6, SET_P6, SET_HOST, SET_RANGES };
 
 static const struct range usual4 = {{AF_INET, {127, 0, 0, 1}}, 32};
@@ -304,7 +309,7 @@ static void add_dns(struct rules *b, const char *chain, int family) {
 static void add_sets_rules(struct rules *b, int family) {
         const bool v4 = family == AF_INET;
 
-        for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        for (size_t i = 0; i < ARRAY_SIZE(protocols) && reaches_relay(b, protocols[i]); i++) {
                 begin_rule(b, "prerouting", "tproxy");
                 match_family(b, family);
                 match_protocol(b, protocols[i]);
@@ -382,7 +387,7 @@ static void match_set(struct rules *b, const struct range_set *set, uint8_t prot
 
 static void add_range_set(struct rules *b, const struct range_set *set, uint32_t members) {
         add_set(b, set->name, set->id, (uint32_t) size_of(set->family) + (set->ports ? 8 : 0), 0, 2 * members);
-        for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+        for (size_t i = 0; i < ARRAY_SIZE(protocols) && reaches_relay(b, protocols[i]); i++) {
                 begin_rule(b, "prerouting", "tproxy");
                 match_set(b, set, protocols[i]);
                 redirect(b, set->family, protocols[i]);
@@ -608,7 +613,7 @@ static int add_ranges(int sock, struct rules *b, const struct gate_config *confi
 int nft_install(int sock, const struct gate_config *config, const struct nft_ports *ports, bool ipv6,
                 const char **ret_missing) {
         _cleanup_(freep) uint8_t *data = malloc(BATCH_ROOM);
-        struct rules b = {.n = {.data = data, .room = BATCH_ROOM}, .ports = ports};
+        struct rules b = {.n = {.data = data, .room = BATCH_ROOM}, .ports = ports, .tcp_only = config->tcp_only};
         int r;
 
         if (!data)

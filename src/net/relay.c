@@ -111,6 +111,11 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
                         return r;
         }
         relay->n_own_rules = relay->n_rules;
+        if (relay->config.outbound && relay->config.proxy) {
+                r = proxy_parse(relay->config.proxy, &relay->proxy, err);
+                if (r < 0)
+                        return r;
+        }
         for (char **p = relay->config.host_ports; p && *p; p++)
                 if (streq(*p, "*"))
                         relay->all_host_ports = true;
@@ -140,6 +145,18 @@ static void add_rules_from_hosts(struct relay *relay) {
                                                                          .port = relay->rules[k].port};
                         relay->rule_texts[relay->n_rules++] = relay->rule_texts[k];
                 }
+}
+
+/* The proxy's address is looked up once, before anything else. */
+static int find_proxy(struct relay *relay, struct hutch_error *err) {
+        if (relay->proxy.port == 0)
+                return 0;
+        relay->n_proxies = resolver_find_now(&relay->resolver, relay->proxy.host, relay->proxies, PROXIES);
+        if (relay->n_proxies == 0)
+                return error_set(err, HUTCH_E_SETUP_FAILED, EHOSTUNREACH,
+                                 "cannot find the upstream proxy: the host's name servers have no address of %s",
+                                 relay->proxy.host);
+        return 0;
 }
 
 static int publish_all(struct relay *relay, struct hutch_error *err) {
@@ -226,6 +243,7 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         add_rules_from_hosts(relay);
         const struct gate_config gate = {.what = what_is_needed(&relay->config),
                                          .outbound = relay->config.outbound,
+                                         .tcp_only = relay_is_tcp_only(relay),
                                          .rules = relay->rules,
                                          .n_rules = relay->n_rules,
                                          .host_ports = relay->host_ports,
@@ -252,7 +270,8 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
                 r = relay_watch(relay, &relay->control, EPOLLIN);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot watch sockets: %s", errno_text(-r));
-        return publish_all(relay, err);
+        r = find_proxy(relay, err);
+        return r < 0 ? r : publish_all(relay, err);
 }
 
 static int next_timeout(const struct relay *relay) {

@@ -5,6 +5,7 @@
 
 #include "dns.h"
 #include "gate.h"
+#include "proxy.h"
 #include "relay.h"
 
 struct relay;
@@ -27,6 +28,7 @@ struct pin {
 #define PIN_BUCKETS 1024
 #define MAX_PINS 4096
 #define MAX_REFUSALS 512
+#define PROXIES 8
 #define MAX_PIPES 64 /* in a pool */
 #define LARGE_PIPES 16
 
@@ -72,6 +74,10 @@ struct relay {
         bool all_host_ports;
         struct pin *pins[PIN_BUCKETS];
         size_t n_pins;
+        struct proxy proxy; /* that hosts are reached through, if there are addresses of it */
+        struct address proxies[PROXIES];
+        size_t n_proxies;
+        uint32_t n_invented; /* addresses for names that the proxy resolves */
         uint64_t refusals[MAX_REFUSALS];
         size_t n_refusals;
         uint64_t n_cut, n_unsent; /* refusals that are not reported, events that could not be sent */
@@ -80,6 +86,7 @@ struct relay {
         struct published *published;
         bool paused; /* listeners are not watched: there are too many flows */
         struct flow *ready, *dead;
+        struct waiting openings;                  /* flows whose first bytes are awaited */
         struct waiting rivals, connects, leavers; /* flows that connect, in the order of their time */
         size_t n_rivals;
         struct pipes {
@@ -97,13 +104,20 @@ int relay_watch(struct relay *relay, struct source *source, uint32_t events);
 
 /* ---- decisions (judge.c) ---- */
 struct verdict {
-        bool allowed, host; /* host: a port of the host's loopback */
+        bool allowed, host, proxied; /* host: a port of the host's loopback */
         char name[NAME_MAX_LENGTH + 1];
         const struct net_rule *rule;
 };
 
 bool relay_is_own(const struct address *a); /* of the host */
 void relay_judge(struct relay *relay, const struct address *a, uint16_t port, bool udp, struct verdict *ret);
+/* network.strict: a connection to that address which asks for the name; without a name. A verdict that has a rule but
+ * is not allowed: the name does not lead there. */
+void relay_judge_name(struct relay *relay, const struct address *a, uint16_t port, const char *name,
+                      struct verdict *ret);
+void relay_judge_plain(struct relay *relay, const struct address *a, uint16_t port, struct verdict *ret);
+/* The address that stands for a name which the upstream proxy resolves. */
+int relay_invent(struct relay *relay, const char *name, int family, struct address *ret);
 /* Pins the addresses of an answer and removes those that may not be reached; -errno if nothing can be pinned. */
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);
 /* Addresses that lead to `name` as `a` does, those of the other family first. */
@@ -111,9 +125,13 @@ size_t relay_find_siblings(struct relay *relay, const char *name, const struct a
                            struct address *ret, size_t most);
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
+/* A connection was refused after it was accepted, by its first bytes or by the upstream proxy. */
+void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t port, const char *name,
+                          const char *rule);
+bool relay_is_tcp_only(const struct relay *relay);
 /* The box's connection was accepted before the other side refused, and is reset now; a datagram was sent in vain. */
 void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
-                            int errnum);
+                            int errnum, const char *why);
 void relay_report_unknown(struct relay *relay, const char *name, int errnum);
 void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
                   const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received);
@@ -124,7 +142,7 @@ void relay_report_lost(struct relay *relay, int flags); /* if anything was */
 void relay_flush(struct relay *relay);
 void relay_on_log(struct relay *relay, struct source *source, uint32_t events);
 
-/* ---- TCP (flow.c) ---- */
+/* ---- TCP (flow.c, strict.c, connect.c) ---- */
 void relay_on_connection(struct relay *relay, struct source *source, uint32_t events);
 void relay_run_ready(struct relay *relay);
 void relay_bury(struct relay *relay);
@@ -166,6 +184,8 @@ void resolver_answered(struct relay *relay, struct lookup *l, struct dns_answer 
 
 /* ---- names (resolver.c) ---- */
 void resolver_read_files(struct resolver *resolver);
+/* Waits for the addresses of a name that the relay itself needs. Returns how many. */
+size_t resolver_find_now(const struct resolver *resolver, const char *name, struct address *ret, size_t most);
 void resolver_take_texts(struct resolver *resolver, char *resolv_conf, char *hosts); /* the texts are changed */
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port);

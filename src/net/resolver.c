@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 #include "../base/io.h"
 #include "relay_internal.h"
@@ -13,6 +14,8 @@
 #define MAX_STREAMS 64
 #define MAX_HOSTS 4096
 #define STREAM_MS 10000
+#define NOW_SECONDS 2
+#define NOW_ANSWERS 16
 
 /* A socket in the box's namespace that answers as one server. */
 struct dns_socket {
@@ -92,6 +95,61 @@ void resolver_read_files(struct resolver *resolver) {
         (void) read_whole_file(AT_FDCWD, "/etc/resolv.conf", RESOLV_CONF_MOST, &resolv_conf, NULL);
         (void) read_whole_file(AT_FDCWD, "/etc/hosts", HOSTS_MOST, &hosts, NULL);
         resolver_take_texts(resolver, resolv_conf ? resolv_conf : none, hosts ? hosts : nothing);
+}
+
+/* ---- a name of the host's own ---- */
+
+/* Waits for the answer of one server. */
+static size_t ask_now(const struct address *server, const char *name, uint16_t type, struct dns_answer *ret) {
+        const struct timeval wait = {.tv_sec = NOW_SECONDS};
+        _cleanup_(closep) int fd = socket(server->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        uint8_t message[DNS_MESSAGE], answer[4096];
+        struct sockaddr_storage sa;
+        socklen_t len = address_to_sockaddr(server, 53, &sa);
+        size_t n;
+        uint16_t id;
+
+        ret->n = 0;
+        if (fd < 0 || getrandom(&id, sizeof(id), 0) != sizeof(id) ||
+            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
+            connect(fd, (struct sockaddr *) &sa, len) < 0)
+                return 0;
+        n = dns_build_question(id, name, type, message);
+        if (send(fd, message, n, MSG_NOSIGNAL) < 0)
+                return 0;
+        for (int i = 0; i < NOW_ANSWERS; i++) { /* forged ones may come first */
+                ssize_t got = recv(fd, answer, sizeof(answer), 0);
+
+                if (got < 0)
+                        return 0;
+                if (dns_parse_answer(answer, (size_t) got, id, name, type, ret) >= 0)
+                        return ret->n;
+        }
+        return 0;
+}
+
+size_t resolver_find_now(const struct resolver *r, const char *name, struct address *ret, size_t most) {
+        static const uint16_t types[] = {DNS_A, DNS_AAAA};
+        struct dns_answer a;
+        size_t n = 0;
+
+        if (address_parse(name, ret) >= 0)
+                return 1;
+        for (size_t i = 0; i < r->n_hosts && n < most; i++)
+                if (streq(r->hosts[i].name, name))
+                        ret[n++] = r->hosts[i].address;
+        if (n == 0 && streq(name, "localhost")) {
+                ret[n++] = (struct address){AF_INET, {127, 0, 0, 1}};
+                ret[n++] = (struct address){AF_INET6, {[15] = 1}};
+        }
+        for (size_t i = 0; i < r->n_servers && n == 0; i++)
+                for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
+                        size_t found = ask_now(&r->servers[i], name, types[t], &a);
+
+                        for (size_t k = 0; k < found && n < most; k++)
+                                ret[n++] = a.addresses[k];
+                }
+        return n;
 }
 
 /* ---- answering ---- */
@@ -198,6 +256,24 @@ static bool answer_from_hosts(struct relay *relay, const struct lookup *l) {
         return found;
 }
 
+/* The upstream proxy resolves names: the box gets an address that stands for the name. */
+static bool answer_for_proxy(struct relay *relay, const struct lookup *l) {
+        const int family = l->question.type == DNS_A ? AF_INET : AF_INET6;
+        struct dns_answer a = {.ttl = 60};
+
+        if (relay->proxy.port == 0)
+                return false;
+        if (family == AF_INET || relay->listeners[GATE_TCP6].fd >= 0) {
+                if (relay_invent(relay, l->question.name, family, &a.addresses[0]) < 0)
+                        a.code = DNS_FAILED;
+                else
+                        a.n = 1;
+        }
+        relay_report_resolved(relay, l->question.name, &a);
+        answer(relay, l, &a);
+        return true;
+}
+
 /* ---- asking ---- */
 
 void resolver_answered(struct relay *relay, struct lookup *l, struct dns_answer *a) {
@@ -229,7 +305,7 @@ static void start_lookup(struct relay *relay, const struct lookup *from) {
                 answer_code(relay, from, DNS_OK);
                 return;
         }
-        if (answer_from_hosts(relay, from))
+        if (answer_from_hosts(relay, from) || answer_for_proxy(relay, from))
                 return;
         l = r->n_lookups < MAX_LOOKUPS ? malloc(sizeof(*l)) : NULL;
         if (!l) {

@@ -7,6 +7,7 @@
 #include "../base/json.h"
 #include "../base/strv.h"
 #include "../base/text.h"
+#include "../net/proxy.h"
 #include "../policy/show.h"
 
 static const char *const kind_names[] = {
@@ -76,12 +77,18 @@ static void put_list(struct buf *b, const char *label, char *const *list) {
 }
 
 static void put_network(struct buf *b, const struct plan *plan) {
+        char proxy[PROXY_SHOWN];
+
         if (!(plan->traits & TRAIT_OWN_NET))
                 buf_printf(b, "network   %s\n", plan->net_open ? "the host's" : "none, not even a loopback");
         else if (!plan->network.outbound)
                 buf_puts(b, "network   none but the box's own loopback\n");
         else
-                buf_printf(b, "network   allowed hosts%s\n", plan->network.rules ? "" : ": none");
+                buf_printf(b, "network   allowed hosts%s%s\n",
+                           plan->network.strict ? ", which TLS or plain HTTP must name" : "",
+                           plan->network.rules ? "" : ": none");
+        if (plan->network.proxy)
+                buf_printf(b, "proxy     %s\n", proxy_shown(plan->network.proxy, proxy));
         for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
                 buf_printf(b, "allow     %s  (%s)\n", plan->network.rules[i], plan->network.origins[i]);
         put_list(b, "publish   ", plan->network.publish);
@@ -301,13 +308,16 @@ static json_t *json_settings(const struct hutch_policy *policy) {
 
 static json_t *json_network(const struct plan *plan) {
         json_t *allow = json_array();
+        char proxy[PROXY_SHOWN];
 
         for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
                 json_array_append_new(allow, json_pack("{s:o, s:o}", "rule", json_text(plan->network.rules[i]),
                                                        "origin", json_text(plan->network.origins[i])));
-        return json_pack("{s:b, s:b, s:o, s:o, s:b, s:o}", "open", plan->net_open, "allowlist", plan->network.outbound,
-                         "allow", allow, "publish", json_texts(plan->network.publish), "publish_auto",
-                         plan->network.publish_auto, "host_ports", json_texts(plan->network.host_ports));
+        return json_pack("{s:b, s:b, s:o, s:o, s:b, s:o, s:b, s:o}", "open", plan->net_open, "allowlist",
+                         plan->network.outbound, "allow", allow, "publish", json_texts(plan->network.publish),
+                         "publish_auto", plan->network.publish_auto, "host_ports", json_texts(plan->network.host_ports),
+                         "strict", plan->network.strict, "upstream_proxy",
+                         plan->network.proxy ? json_text(proxy_shown(plan->network.proxy, proxy)) : json_null());
 }
 
 int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy, char **ret) {

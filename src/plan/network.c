@@ -87,5 +87,10 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
                 plan->network.log = strdup(policy_text(p, KEY_NET_LOG));
                 r = plan->network.log ? 0 : -ENOMEM;
         }
+        plan->network.strict = plan->network.outbound && policy_flag(p, KEY_NET_STRICT);
+        if (r >= 0 && plan->network.outbound && policy_is_set(p, KEY_UPSTREAM_PROXY)) {
+                plan->network.proxy = strdup(policy_text(p, KEY_UPSTREAM_PROXY));
+                r = plan->network.proxy ? 0 : -ENOMEM;
+        }
         return r < 0 ? error_oom(err) : check_support(plan, in, err);
 }

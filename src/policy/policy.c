@@ -3,10 +3,11 @@
 
 #include <errno.h>
 
-#include "../net/rules.h"
 #include "../base/buf.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../net/proxy.h"
+#include "../net/rules.h"
 
 const char *access_name(enum hutch_access access) {
         for (enum key key = 0; key < N_KEYS; key++)
@@ -433,6 +434,17 @@ int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                  "--%s has no meaning with --net open: the box shares the host's ports",
                                  policy_is_set(p, KEY_PUBLISH) ? "publish" : "allow-host-port");
+        if (policy_flag(p, KEY_NET_STRICT) && policy_network(p) == HUTCH_NET_OPEN)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--net open contradicts network.strict (%s): under 'open' nothing is judged",
+                                 policy_origin(p, KEY_NET_STRICT));
+        /* Every user of the host can read the arguments of a process. */
+        if (policy_is_set(p, KEY_UPSTREAM_PROXY) && startswith(policy_origin(p, KEY_UPSTREAM_PROXY), "--") &&
+            proxy_has_credentials(policy_text(p, KEY_UPSTREAM_PROXY)))
+                return error_set(
+                        err, HUTCH_E_POLICY_INVALID, EINVAL,
+                        "--upstream-proxy: credentials do not belong on the command line: write the address to "
+                        "network.upstream_proxy in a policy file");
         if (policy_flag(p, KEY_STRICT) && policy_flag(p, KEY_ALLOW_DEGRADED))
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                  "--strict and --allow-degraded contradict each other: choose one");

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../base/text.h"
+#include "../net/proxy.h"
 #include "../net/rules.h"
 #include "commands.h"
 
@@ -70,6 +72,14 @@ static int check_host_port(const char *text, struct hutch_error *err) {
         if (streq(text, "*") || port_parse(text, &port) >= 0)
                 return 0;
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not a port (1 to 65535) or '*'", text);
+}
+
+static int check_upstream_proxy(const char *text, struct hutch_error *err) {
+        struct proxy proxy;
+        int r = proxy_parse(text, &proxy, err);
+
+        explicit_bzero(&proxy, sizeof(proxy));
+        return r;
 }
 
 /* ORIGIN=BACKEND and RUNTIME=PATH. */

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "../net/proxy.h"
+
 struct list {
         struct setting *items;
         size_t n;
@@ -56,6 +58,12 @@ static int add_value(struct list *list, const struct hutch_policy *p, enum key k
                 snprintf(text, sizeof(text), "%s", key_name(key, v->number));
                 break;
         case TYPE_TEXT:
+                if (key == KEY_UPSTREAM_PROXY) {
+                        char shown[PROXY_SHOWN];
+
+                        return add(list, name_of(key, room), proxy_shown(v->text, shown), v->origin);
+                }
+                return add(list, name_of(key, room), v->text, v->origin);
         case TYPE_DIR:
                 return add(list, name_of(key, room), v->text, v->origin);
         default:

@@ -44,8 +44,14 @@ static int set_text(struct hutch_policy *p, enum key key, const char *text, cons
                 r = policy_resolve(p, expanded, &copy, err);
                 if (r < 0)
                         return r;
-        } else if (!(copy = strdup(text)))
-                return error_oom(err);
+        } else {
+                r = key_info(key)->check ? key_info(key)->check(text, err) : 0;
+                if (r < 0)
+                        return r;
+                copy = strdup(text);
+                if (!copy)
+                        return error_oom(err);
+        }
         r = set_origin(v, origin, err);
         if (r < 0)
                 return r;

@@ -41,19 +41,12 @@ static const struct {
 /* Keys of the documented format whose feature this version lacks: named so that they are not mistaken for typing
  * errors. */
 static const char *const later[] = {
-        "filesystem.protect",
-        "filesystem.unprotect",
-        "network.strict",
-        "env.only",
-        "scan.block",
-        "scan.rules",
-        "runtimes",
-        "temp_dir",
-        "container.engine",
-        "container.image",
-        "container.build_on_start",
-        "container.network",
-        "container.volumes",
+        "filesystem.protect", "filesystem.unprotect",
+        "env.only",           "scan.block",
+        "scan.rules",         "runtimes",
+        "temp_dir",           "container.engine",
+        "container.image",    "container.build_on_start",
+        "container.network",  "container.volumes",
 };
 
 static void problem(struct loading *in, const struct node *at, const char *fix, const char *format, ...) _printf_(4, 5);

@@ -52,11 +52,14 @@ static void report_denial(struct run *run, const struct relay_event *e) {
 /* A program that was connected and then reset does not see why. */
 static void report_unreached(struct run *run, const struct relay_event *e) {
         const char *host = e->name[0] ? e->name : e->address;
-        char target[sizeof(e->name) + 16], text[sizeof(target) + 128];
+        char target[sizeof(e->name) + 16], text[sizeof(target) + 256];
         const struct hutch_event event = event_notice(NOTICE_HOST_UNREACHED, target, NULL, text);
 
         snprintf(target, sizeof(target), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, e->port);
-        if (e->udp)
+        if (e->rule[0])
+                snprintf(text, sizeof(text), "a connection to %s was accepted and then reset: %s (%s)", target, e->rule,
+                         errno_text(e->error.errnum));
+        else if (e->udp)
                 snprintf(text, sizeof(text), "what was sent to %s (UDP) did not arrive: %s", target,
                          errno_text(e->error.errnum));
         else

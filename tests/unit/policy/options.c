@@ -174,6 +174,12 @@ static const struct option_row {
         {"allow-host-port", "*", "allow-host-port *; "},
         {"allow-host-port", "0", NULL, HUTCH_E_POLICY_INVALID,
          "--allow-host-port: '0' is not a port (1 to 65535) or '*'"},
+        {"net-strict", NULL, "net-strict; "},
+        {"net-strict", "x", NULL, HUTCH_E_USAGE, "option '--net-strict' takes no value"},
+        {"upstream-proxy", "http://proxy.example:3128", "upstream-proxy http://proxy.example:3128; "},
+        {"upstream-proxy", NULL, NULL, HUTCH_E_USAGE, "option '--upstream-proxy' needs a value: URL"},
+        {"upstream-proxy", "https://me:pw@proxy.example:3128", NULL, HUTCH_E_POLICY_INVALID,
+         "--upstream-proxy: invalid upstream proxy: only http:// proxies are supported"},
         {"net-log", "/x/log", "net-log /x/log; "},
         {"net-log", NULL, NULL, HUTCH_E_USAGE, "option '--net-log' needs a value: FILE"},
 

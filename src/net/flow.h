@@ -1,0 +1,77 @@
+/* A TCP connection of a box, or one to a port of it, on its way through the relay: accepted (flow.c), judged by its
+ * first bytes under network.strict (strict.c), connected to the other side (connect.c), and then carried (flow.c). */
+#pragma once
+
+#include "opening.h"
+#include "relay_internal.h"
+
+#define OTHERS 8 /* addresses that are tried in the place of one */
+
+#define FLOW_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+struct half { /* from ends[i] to ends[1 - i] */
+        int pipe[2];
+        bool large; /* the pipe */
+        size_t held;
+        uint64_t total;
+        bool ended, shut;
+};
+
+struct end {
+        struct source source;
+        struct flow *flow;
+        struct address to; /* of those that the relay connects */
+};
+
+enum flow_stage {
+        FLOW_OPENING,    /* network.strict: the first bytes are awaited */
+        FLOW_CONNECTING, /* the other side is */
+        FLOW_TUNNEL,     /* the answer of the upstream proxy is */
+        FLOW_CARRYING,
+};
+
+struct flow {
+        struct end ends[2]; /* the client, the server */
+        struct end rival;   /* another address of the server, until one of them has accepted */
+        struct half halves[2];
+        struct address address; /* the destination */
+        struct address others[OTHERS];
+        size_t n_others, next_other;
+        uint16_t port;
+        int errnum; /* of the first address that refused */
+        char name[NAME_MAX_LENGTH + 1];
+        const struct net_rule *rule;
+        enum flow_stage stage;
+        bool host, into_box, proxied, queued, closed, others_known;
+        struct waiting *waits;
+        uint64_t due_ms;
+        struct flow *next_ready, *next_dead, *next_waiting, *previous_waiting;
+
+        /* network.strict: what was read to be judged, and has to be sent before anything else */
+        uint8_t *first;
+        size_t n_first, sent_first;
+        bool one_request; /* HTTP: nothing after `left` bytes is passed on */
+        bool more_requests;
+        uint64_t left;
+};
+
+void flow_wait_in(struct flow *f, struct waiting *list, uint64_t due_ms);
+void flow_stop_waiting(struct flow *f);
+void flow_close(struct relay *relay, struct flow *f); /* with a reset unless both sides had sent everything */
+void flow_fail(struct relay *relay, struct flow *f, int errnum);
+void flow_carry(struct relay *relay, struct flow *f);
+
+/* ---- connecting (connect.c) ---- */
+void connect_begin(struct relay *relay, struct flow *f);
+void connect_on_event(struct relay *relay, struct flow *f, struct end *end, uint32_t events);
+void connect_close_rival(struct relay *relay, struct flow *f);
+void connect_tick(struct relay *relay, uint64_t now);
+
+/* ---- network.strict (strict.c) ---- */
+void strict_begin(struct relay *relay, struct flow *f);
+void strict_on_client(struct relay *relay, struct flow *f, uint32_t events);
+void strict_tick(struct relay *relay, uint64_t now);
+/* Sends what was read. 1: all of it is gone; 0: the other side takes no more now; -errno. */
+int strict_send_first(struct flow *f);
+/* The request was passed on: whether the client sends more, or has ended. */
+bool strict_has_ended(struct relay *relay, struct flow *f);
