@@ -21,6 +21,14 @@ struct option {
         const char *value; /* what help calls its value; NULL: a flag */
         const char *help;
         size_t offset;
+        bool many; /* may be repeated: its values go to a struct values */
+};
+
+enum { VALUES_MOST = 64 };
+
+struct values {
+        const char *v[VALUES_MOST + 1]; /* NULL-terminated */
+        size_t n;
 };
 
 #define OPTION_AT(type, field) .offset = offsetof(type, field)

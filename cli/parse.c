@@ -169,6 +169,14 @@ static int read_option(struct invocation *in, char **argv, int argc, int *at) {
         else if (f.help || f.version) {
                 in->help = in->help || f.help;
                 in->version = in->version || f.version;
+        } else if (f.own->many) {
+                struct values *values = (struct values *) ((char *) in->options + f.own->offset);
+
+                if (values->n == VALUES_MOST) {
+                        cli_complain("option '--%s' was given more than %d times", f.own->name, VALUES_MOST);
+                        return -1;
+                }
+                values->v[values->n++] = w.value;
         } else if (f.own->value)
                 *(const char **) ((char *) in->options + f.own->offset) = w.value;
         else

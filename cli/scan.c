@@ -9,7 +9,8 @@
 
 struct scan_options {
         bool json, sarif, no_suppress;
-        const char *rules, *max_size;
+        const char *max_size;
+        struct values rules;
 };
 
 static void progress(void *user, const char *file, size_t done, size_t total) {
@@ -42,9 +43,8 @@ static int report(const hutch_findings *findings, const char *format) {
 
 static int scan(const struct invocation *in) {
         const struct scan_options *o = in->options;
-        const char *rules[] = {o->rules, NULL};
         hutch_scan_options options = {
-                .struct_size = sizeof(options), .rules = rules, .ignore_suppressions = o->no_suppress};
+                .struct_size = sizeof(options), .rules = o->rules.v, .ignore_suppressions = o->no_suppress};
         hutch_findings *findings;
         hutch_error err = {0};
         int status;
@@ -72,7 +72,7 @@ static int scan(const struct invocation *in) {
 static const struct option options[] = {
         {"json", 0, NULL, "print the findings as JSON", AT(json)},
         {"sarif", 0, NULL, "print the findings as SARIF 2.1.0", AT(sarif)},
-        {"rules", 0, "FILE", "further rules (YAML)", AT(rules)},
+        {"rules", 0, "FILE", "further rules (YAML); repeatable", AT(rules), .many = true},
         {"no-suppress", 0, NULL, "also report what 'hutch:allow RULE why' suppresses", AT(no_suppress)},
         {"max-size", 0, "SIZE", "scan files up to this size (default: 16M)", AT(max_size)},
         {0},

@@ -10,6 +10,7 @@
 
 #include "api.h"
 #include "check.h"
+#include "script.h"
 #include "../base/error.h"
 #include "../base/io.h"
 #include "../base/strv.h"
@@ -328,13 +329,14 @@ static bool has_suffix(const char *name, const char *end) {
 
 /* Whether a file of a directory may be run, or specifies what to run. */
 static bool is_of_interest(int dir, const char *name, const struct stat *st) {
-        static const char *const ends[] = {".sh",  ".bash", ".ksh", ".py",          ".pyw",  ".js",     ".mjs", ".cjs",
-                                           ".ts",  ".mts",  ".cts", ".jsx",         ".tsx",  ".pl",     ".rb",  ".php",
-                                           ".lua", ".awk",  ".md",  "package.json", ".bats", ".command"};
+        static const char *const ends[] = {".sh",  ".bash",        ".ksh",  ".py",      ".pyw",         ".js",
+                                           ".mjs", ".cjs",         ".ts",   ".mts",     ".cts",         ".jsx",
+                                           ".tsx", ".pl",          ".rb",   ".php",     ".lua",         ".awk",
+                                           ".md",  "package.json", ".bats", ".command", "composer.json"};
         _cleanup_(closep) int fd = -1;
         char head[4];
 
-        if (st->st_mode & 0111 || streq(name, "package.json"))
+        if (st->st_mode & 0111 || streq(name, "package.json") || streq(name, "composer.json"))
                 return true;
         for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
                 if (has_suffix(name, ends[i]))
@@ -421,13 +423,24 @@ int hutch_scan_paths(const char *const *paths, const hutch_scan_options *options
 
 /* ---- runtimes ---- */
 
+/* Shells whose language the scanner reads; csh, fish and tclsh have others. */
+bool script_is_shell(const char *name) {
+        static const char *const shells[] = {"sh",    "bash", "dash", "ash",   "ksh",
+                                             "ksh93", "mksh", "zsh",  "rbash", "posh"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
+                if (streq(name, shells[i]))
+                        return true;
+        return false;
+}
+
 const char *hutch_detect_runtime(const char *path) {
         static const struct {
                 const char *end, *runtime;
-        } known[] = {{".py", "python"}, {".js", "node"},  {".mjs", "node"}, {".cjs", "node"},
-                     {".ts", "node"},   {".mts", "node"}, {".sh", "shell"}, {".bash", "shell"}};
+        } known[] = {{".py", "python"}, {".js", "node"},  {".mjs", "node"}, {".cjs", "node"},  {".ts", "node"},
+                     {".mts", "node"},  {".cts", "node"}, {".sh", "shell"}, {".bash", "shell"}};
         _cleanup_(closep) int fd = -1;
-        char head[256] = "";
+        char head[256], name[64];
         ssize_t n;
 
         if (!path)
@@ -436,14 +449,12 @@ const char *hutch_detect_runtime(const char *path) {
                 if (has_suffix(path, known[i].end))
                         return known[i].runtime;
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
-        if (n < 3 || head[0] != '#' || head[1] != '!')
+        n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+        if (n < 3 || !text_interpreter(head, (size_t) n, name, sizeof(name)))
                 return "binary";
-        head[n] = 0;
-        head[strcspn(head, "\n")] = 0;
-        if (strstr(head, "python"))
+        if (startswith(name, "python") || startswith(name, "pypy"))
                 return "python";
-        if (strstr(head, "node"))
+        if (streq(name, "node") || streq(name, "nodejs"))
                 return "node";
-        return strstr(head, "sh") ? "shell" : "binary";
+        return script_is_shell(name) ? "shell" : "binary";
 }

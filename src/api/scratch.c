@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/io.h"
 #include "../tree/content.h"
@@ -145,6 +146,21 @@ static int add_file(struct output_files *files, const char *path, uint64_t size)
         return 0;
 }
 
+/* A script may leave what its owner may not read: the owner's rights are given back first. */
+static void open_up(int dir, const char *name, const struct stat *st) {
+        mode_t wanted = S_ISDIR(st->st_mode) ? 0700 : 0400;
+        _cleanup_(closep) int fd = -1;
+        char path[64];
+
+        if (st->st_uid != geteuid() || (st->st_mode & wanted) == wanted)
+                return;
+        fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* by its descriptor: never through a link */
+        if (fd < 0)
+                return;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        (void) chmod(path, (st->st_mode & 0777) | wanted);
+}
+
 static int list_in(int dir, const char *path, int depth, struct output_files *files) {
         _cleanup_(names_list_done) struct names_list list = {0};
         int r = tree_list(dir, &list);
@@ -158,6 +174,8 @@ static int list_in(int dir, const char *path, int depth, struct output_files *fi
                         return -ENOMEM;
                 if (fstatat(dir, list.names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
+                if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+                        open_up(dir, list.names[i], &st);
                 if (S_ISREG(st.st_mode))
                         r = add_file(files, name, (uint64_t) st.st_size);
                 else if (S_ISDIR(st.st_mode) && depth < DEPTH_MOST) {
@@ -170,8 +188,12 @@ static int list_in(int dir, const char *path, int depth, struct output_files *fi
 }
 
 int scratch_list(const struct scratch_dir *s, struct output_files *ret) {
-        _cleanup_(closep) int dir = tree_open(s->fd, "tmp", O_RDONLY | O_DIRECTORY);
+        _cleanup_(closep) int dir = -1;
+        struct stat st;
 
+        if (fstatat(s->fd, "tmp", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+                open_up(s->fd, "tmp", &st);
+        dir = tree_open(s->fd, "tmp", O_RDONLY | O_DIRECTORY);
         return dir < 0 ? 0 : list_in(dir, "", 0, ret);
 }
 

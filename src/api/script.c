@@ -131,27 +131,13 @@ static const char *configured(const struct hutch_policy *p, const char *runtime)
 
 /* The program that the first line names, where it is one of the same runtime: bash for a shell script, python3.12. */
 static bool first_line_names(const struct script *s, char *ret, size_t room) {
-        size_t n = s->len < 256 ? s->len : 256;
-        char line[260], *word, *next;
+        size_t n = streq(s->runtime, "python") ? 6 : streq(s->runtime, "node") ? 4 : 0;
 
-        if (n < 3 || s->text[0] != '#' || s->text[1] != '!')
+        if (!text_interpreter(s->text, s->len, ret, room))
                 return false;
-        memcpy(line, s->text + 2, n - 2);
-        line[n - 2] = 0;
-        line[strcspn(line, "\n")] = 0;
-        next = line;
-        while ((word = strsep(&next, " \t")) &&
-               (!word[0] || streq(path_basename(word), "env") || word[0] == '-' || strchr(word, '=')))
-                ;
-        if (!word)
-                return false;
-        word = (char *) path_basename(word);
-        if (streq(s->runtime, "python") ? !startswith(word, "python")
-            : streq(s->runtime, "node") ? !startswith(word, "node")
-            : strlen(word) < 2          ? true
-                                        : !streq(word + strlen(word) - 2, "sh"))
-                return false;
-        return (size_t) snprintf(ret, room, "%s", word) < room;
+        if (n)
+                return strncmp(ret, s->runtime, n) == 0 && ret[n + strspn(ret + n, "0123456789.")] == 0;
+        return script_is_shell(ret);
 }
 
 static int find_interpreter(struct script *s, const struct hutch_policy *p, struct hutch_error *err) {

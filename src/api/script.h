@@ -28,4 +28,5 @@ struct script {
  * can. */
 void script_prepare(struct script *s, struct hutch_policy *policy, const struct hutch_exec_request *request,
                     struct problems *problems);
+bool script_is_shell(const char *name); /* by the name of the interpreter */
 void script_done(struct script *s);

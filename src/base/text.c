@@ -168,3 +168,36 @@ int text_first_word(const char *text, char **ret) {
         *ret = strndup(text, n);
         return *ret ? 0 : -ENOMEM;
 }
+
+bool text_interpreter(const char *text, size_t len, char *ret, size_t room) {
+        const char *at = text, *end = memchr(text, '\n', len);
+
+        if (!end)
+                end = text + len;
+        if (end - at < 3 || at[0] != '#' || at[1] != '!')
+                return false;
+        for (at += 2; at < end;) {
+                const char *word, *slash;
+                size_t n = 0;
+
+                while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+                        at++;
+                word = at;
+                while (at < end && *at != ' ' && *at != '\t' && *at != '\r')
+                        at++;
+                n = (size_t) (at - word);
+                slash = n ? memrchr(word, '/', n) : NULL;
+                if (slash) {
+                        n -= (size_t) (slash + 1 - word);
+                        word = slash + 1;
+                }
+                if (n == 0 || word[0] == '-' || (n == 3 && memcmp(word, "env", 3) == 0) || memchr(word, '=', n))
+                        continue;
+                if (n >= room)
+                        return false;
+                memcpy(ret, word, n);
+                ret[n] = 0;
+                return true;
+        }
+        return false;
+}

@@ -24,5 +24,9 @@ void text_put_clean(struct buf *b, const void *data, size_t len);
 /* Cleans a NUL-terminated string in place by replacing each such byte with '?'. */
 void text_clean_in_place(char *s);
 
+/* The program that a "#!" line runs, without its directory: what stands behind env(1), its options and assignments.
+ * False: there is no such line, or the name does not fit. */
+bool text_interpreter(const char *text, size_t len, char *ret, size_t room);
+
 /* The candidate nearest to `word` if it is near enough to be what was meant, else NULL. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);

@@ -125,6 +125,21 @@ teardown() {
         [[ $status -eq 125 && ! -e /tmp/d/five ]]
 }
 
+@test "exec: files and directories that the script made unreadable are listed and collected" {
+        printf 'mkdir "$TMPDIR/d"; echo 1 >"$TMPDIR/d/f"; chmod 0 "$TMPDIR/d/f" "$TMPDIR/d"; chmod 0 "$TMPDIR"; exit 3\n' >a.sh
+        run "$HUTCH_BUILD/hutch" exec --json --collect out a.sh
+        [[ $status -eq 3 && $output == *'"output_files":[{"path":"d/f","size":2}]'* && $(cat out/d/f) = 1 ]]
+}
+
+@test "exec: only shells that the scanner reads are run as shell scripts" {
+        printf '#!/usr/bin/tclsh\nputs hi\n' >k
+        run "$HUTCH_BUILD/hutch" exec --check --json --runtime shell k
+        [ "$status" -eq 0 ]
+        printf '#!/bin/echo sh\nputs hi\n' >k && chmod +x k
+        run "$HUTCH_BUILD/hutch" exec k a
+        [[ $output == "sh "*"k a" ]]
+}
+
 @test "exec: kills and limits give the promised fields" {
         printf 'echo before; eval "$1"\n' >a.sh
         one() { run bash -c '"$HUTCH_BUILD/hutch" exec --scan-block never --json "$@" 2>/dev/null' _ "$@"; }
