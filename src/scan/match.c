@@ -11,6 +11,13 @@ static bool in_words(char **words, const char *name) {
         return false;
 }
 
+/* --sh for --sh-exec: getopt takes any beginning. */
+static bool abbreviates(const char *arg, const char *option) {
+        size_t n = strcspn(arg, "=");
+
+        return n >= 4 && strncmp(arg, option, n) == 0;
+}
+
 /* -x alone or among other letters, -word and --word alone or before a "=". */
 static bool has_option(const struct command *c, char **options) {
         for (; *options; options++) {
@@ -21,6 +28,8 @@ static bool has_option(const struct command *c, char **options) {
 
                         if (arg[0] != '-')
                                 continue;
+                        if (n > 4 && arg[1] == '-' && abbreviates(arg, *options))
+                                return true;
                         if (n == 2 ? arg[1] != '-' && strchr(arg + 1, (*options)[1]) != NULL
                                    : strncmp(arg, *options, n) == 0 && (!arg[n] || arg[n] == '='))
                                 return true;
@@ -125,10 +134,23 @@ static void try_glob(struct scan *s, const struct unit *unit, const struct comma
                         bool named = false;
 
                         for (char **name = shape->command; name && *name && !named; name++)
-                                named = fnmatch(c->name, *name, 0) == 0;
+                                named = fnmatch(c->name, *name, FNM_EXTMATCH) == 0;
                         if (named)
                                 try_shapes(s, unit, &shape, 1, c, all, n, j);
                 }
+}
+
+/* A name with parts that are not known: they may well be empty, as in n${x}c. */
+static bool shapes_without_unknown(struct scan *s, const char *name, const char **ret) {
+        struct text t = {.arena = &s->arena};
+
+        if (!strchr(name, '\1') || !name[1])
+                return false;
+        for (; *name; name++)
+                if (*name != '\1')
+                        text_addc(&t, *name);
+        *ret = text_str(&t);
+        return t.len > 1;
 }
 
 void match_pipeline(struct scan *s, const struct unit *unit, const struct command *commands, size_t n) {
@@ -136,11 +158,19 @@ void match_pipeline(struct scan *s, const struct unit *unit, const struct comman
                 const struct command *c = &commands[i];
                 struct joined j = {0};
                 struct shape *const *shapes;
+                const char *name;
                 size_t count;
 
                 shapes = rules_find(s->rules->commands, c->name, &count);
                 try_shapes(s, unit, shapes, count, c, commands, n, &j);
-                if (c->glob && strpbrk(c->name, "*?") && strpbrk(c->name, "abcdefghijklmnopqrstuvwxyz"))
+                if (shapes_without_unknown(s, c->name, &name)) {
+                        struct command known = *c;
+
+                        known.name = name;
+                        shapes = rules_find(s->rules->commands, name, &count);
+                        try_shapes(s, unit, shapes, count, &known, commands, n, &j);
+                }
+                if (c->glob && strpbrk(c->name, "*?[(") && strpbrk(c->name, "abcdefghijklmnopqrstuvwxyz"))
                         try_glob(s, unit, c, commands, n, &j);
                 for (size_t k = 0; k < s->rules->n_any_command; k++) {
                         struct shape *shape = s->rules->any_command[k];

@@ -1,5 +1,6 @@
 /* The scan of a file: which language, texts inside of texts, findings, suppressions. */
 #include "scan.h"
+#include "../base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -29,46 +30,66 @@ static bool ends_with(const char *s, const char *end) {
         return n > m && strcasecmp(s + n - m, end) == 0;
 }
 
-static unsigned by_interpreter(const char *line, size_t len) {
+static unsigned by_interpreter(const char *name) {
         static const struct {
-                const char *word;
+                const char *name;
                 unsigned language;
-        } known[] = {{"python", LANG_PYTHON},   {"pypy", LANG_PYTHON},    {"node", LANG_JAVASCRIPT},
-                     {"deno", LANG_JAVASCRIPT}, {"bun", LANG_JAVASCRIPT}, {"perl", LANG_OTHER},
-                     {"ruby", LANG_OTHER},      {"php", LANG_OTHER},      {"lua", LANG_OTHER},
-                     {"awk", LANG_OTHER},       {"tclsh", LANG_OTHER},    {"expect", LANG_OTHER},
-                     {"sh", LANG_SHELL}};
+        } known[] = {{"python", LANG_PYTHON},      {"pypy", LANG_PYTHON},     {"node", LANG_JAVASCRIPT},
+                     {"nodejs", LANG_JAVASCRIPT},  {"deno", LANG_JAVASCRIPT}, {"bun", LANG_JAVASCRIPT},
+                     {"ts-node", LANG_JAVASCRIPT}, {"tsx", LANG_JAVASCRIPT},  {"sh", LANG_SHELL},
+                     {"bash", LANG_SHELL},         {"dash", LANG_SHELL},      {"ash", LANG_SHELL},
+                     {"ksh", LANG_SHELL},          {"mksh", LANG_SHELL},      {"zsh", LANG_SHELL},
+                     {"rbash", LANG_SHELL},        {"posh", LANG_SHELL},      {"bats", LANG_SHELL},
+                     {"busybox", LANG_SHELL}};
 
-        for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-                if (memmem(line, len, known[i].word, strlen(known[i].word)))
+        for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+                size_t n = strlen(known[i].name);
+
+                if (strncmp(name, known[i].name, n) == 0 && name[n + strspn(name + n, "0123456789.")] == 0)
                         return known[i].language;
+        }
         return LANG_OTHER;
 }
 
-unsigned scan_detect(const char *name, const char *text, size_t len) {
+static unsigned by_name(const char *name) {
         static const struct {
                 const char *end;
                 unsigned language;
-        } known[] = {{".sh", LANG_SHELL},       {".bash", LANG_SHELL},     {".bats", LANG_SHELL},
-                     {".ksh", LANG_SHELL},      {".py", LANG_PYTHON},      {".pyw", LANG_PYTHON},
-                     {".js", LANG_JAVASCRIPT},  {".mjs", LANG_JAVASCRIPT}, {".cjs", LANG_JAVASCRIPT},
-                     {".ts", LANG_JAVASCRIPT},  {".mts", LANG_JAVASCRIPT}, {".cts", LANG_JAVASCRIPT},
-                     {".jsx", LANG_JAVASCRIPT}, {".tsx", LANG_JAVASCRIPT}, {".pl", LANG_OTHER},
-                     {".rb", LANG_OTHER},       {".php", LANG_OTHER},      {".lua", LANG_OTHER},
-                     {".awk", LANG_OTHER},      {".md", LANG_MARKDOWN},    {"package.json", LANG_MANIFEST}};
-        const char *end;
-        size_t n = 0;
+        } known[] = {{".sh", LANG_SHELL},
+                     {".bash", LANG_SHELL},
+                     {".bats", LANG_SHELL},
+                     {".ksh", LANG_SHELL},
+                     {".py", LANG_PYTHON},
+                     {".pyw", LANG_PYTHON},
+                     {".js", LANG_JAVASCRIPT},
+                     {".mjs", LANG_JAVASCRIPT},
+                     {".cjs", LANG_JAVASCRIPT},
+                     {".ts", LANG_JAVASCRIPT},
+                     {".mts", LANG_JAVASCRIPT},
+                     {".cts", LANG_JAVASCRIPT},
+                     {".jsx", LANG_JAVASCRIPT},
+                     {".tsx", LANG_JAVASCRIPT},
+                     {".pl", LANG_OTHER},
+                     {".rb", LANG_OTHER},
+                     {".php", LANG_OTHER},
+                     {".lua", LANG_OTHER},
+                     {".awk", LANG_OTHER},
+                     {".md", LANG_MARKDOWN},
+                     {"package.json", LANG_MANIFEST},
+                     {"composer.json", LANG_MANIFEST}};
 
-        if (len > 2 && text[0] == '#' && text[1] == '!') {
-                end = memchr(text, '\n', len);
-                return by_interpreter(text, end ? (size_t) (end - text) : len);
-        }
         for (size_t i = 0; name && i < ARRAY_SIZE(known); i++)
                 if (ends_with(name, known[i].end) || strcmp(name, known[i].end) == 0)
                         return known[i].language;
-        while (n < len && n < 8 && isprint((unsigned char) text[n]))
-                n++;
         return 0;
+}
+
+unsigned scan_detect(const char *name, const char *text, size_t len) {
+        char program[64];
+
+        if (text_interpreter(text, len, program, sizeof(program)))
+                return by_interpreter(program);
+        return by_name(name);
 }
 
 /* ---- places ---- */
@@ -317,6 +338,8 @@ void scan_unit(struct scan *s, const struct unit *unit) {
                 return;
         default:
                 match_string(s, unit, 0, unit->src, unit->len);
+                if (unit->len < 4 || memcmp(unit->src, "\177ELF", 4) != 0)
+                        scan_other(s, unit);
                 break;
         }
         match_text(s, unit);
@@ -360,6 +383,15 @@ static void sort(struct scan *s) {
         }
 }
 
+/* A file whose name and first line disagree may be run by either. */
+static void scan_as_named(struct scan *s, const struct unit *unit, const char *name, unsigned wanted) {
+        struct unit other = *unit;
+
+        other.language = by_name(name);
+        if (!wanted && other.language && other.language != unit->language && other.language < LANG_MARKDOWN)
+                scan_unit(s, &other);
+}
+
 void scan_file(struct scan *s, const char *name, const char *text, size_t len, unsigned language) {
         struct unit unit = {.src = text, .len = len, .line = 1, .column = 1, .exact = true};
 
@@ -379,6 +411,7 @@ void scan_file(struct scan *s, const char *name, const char *text, size_t len, u
         if (!unit.language)
                 unit.language = LANG_OTHER;
         scan_unit(s, &unit);
+        scan_as_named(s, &unit, name, language);
         if (s->incomplete || s->arena.failed)
                 scan_note(s, &unit, 0, "scan-incomplete", SEVERITY_CRITICAL,
                           "the script is nested or generated beyond what is scanned", "read it before running it");

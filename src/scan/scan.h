@@ -57,6 +57,7 @@ unsigned scan_detect(const char *name, const char *text, size_t len); /* 0: unkn
 void scan_unit(struct scan *s, const struct unit *unit);
 void scan_shell(struct scan *s, const struct unit *unit);
 void scan_code(struct scan *s, const struct unit *unit); /* Python and JavaScript */
+void scan_other(struct scan *s, const struct unit *unit);
 void scan_markdown(struct scan *s, const struct unit *unit);
 void scan_manifest(struct scan *s, const struct unit *unit);
 
@@ -82,7 +83,7 @@ struct field {
 
 struct redirect {
         struct field target;
-        bool write, read;
+        bool write, read, append;
 };
 
 struct command {

@@ -47,8 +47,9 @@ enum sh_redir_op { REDIR_READ, REDIR_WRITE, REDIR_BOTH, REDIR_DUP, REDIR_HERE, R
 
 struct sh_redir {
         enum sh_redir_op op;
-        int fd;    /* -1: by the operator; -2: {name} */
-        bool both; /* &> and >& */
+        int fd;      /* -1: by the operator; -2: {name} */
+        bool both;   /* &> and >& */
+        bool append; /* >> */
         struct sh_word *target;
         const char *body; /* of a here-document */
         size_t body_len;

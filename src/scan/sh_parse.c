@@ -244,6 +244,7 @@ static struct sh_redir *read_redirection(struct sh_parse *p) {
                 redir->op = REDIR_WRITE;
                 redir->both = peek_at(p, 0) == '&';
                 p->pos += redir->both ? 2 : 1;
+                redir->append = peek_at(p, 0) == '>';
                 if (peek_at(p, 0) == '>' || peek_at(p, 0) == '|')
                         p->pos++;
         }

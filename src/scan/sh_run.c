@@ -9,7 +9,7 @@
 #define INNER_MOST 12
 #define ALIAS_COST 256 /* of the bytes for calls */
 
-static const struct value unknown;
+static const struct value unknown, fetched = {.s = "", .fetched = true};
 
 /* Programs that run the command in their arguments. */
 static const struct wrapper {
@@ -98,7 +98,7 @@ static enum scan_language interpreter(const char *name, char *ret_letter) {
 /* ---- texts that are run ---- */
 
 /* Whether the field is a verbatim piece of the source: then findings in it have their own lines. */
-static void inner_field(struct eval *ev, const struct field *f, enum scan_language language) {
+void inner_field(struct eval *ev, const struct field *f, enum scan_language language) {
         const struct unit *u = ev->unit;
         size_t skip = 0;
 
@@ -110,7 +110,7 @@ static void inner_field(struct eval *ev, const struct field *f, enum scan_langua
                 scan_inner(ev->s, u, f->off, f->s, f->len, language, false);
 }
 
-static void inner_value(struct eval *ev, uint32_t off, struct value v, enum scan_language language) {
+void inner_value(struct eval *ev, uint32_t off, struct value v, enum scan_language language) {
         const struct unit *u = ev->unit;
 
         if (v.s >= u->src && v.s < u->src + u->len)
@@ -119,7 +119,7 @@ static void inner_value(struct eval *ev, uint32_t off, struct value v, enum scan
                 scan_inner(ev->s, u, off, v.s, v.len, language, false);
 }
 
-static void emit_pseudo(struct eval *ev, const struct command *c, const char *name) {
+void emit_pseudo(struct eval *ev, const struct command *c, const char *name) {
         struct command pseudo = *c;
 
         pseudo.name = name;
@@ -127,51 +127,38 @@ static void emit_pseudo(struct eval *ev, const struct command *c, const char *na
         eval_emit(ev, &pseudo);
 }
 
-/* A file of the script's own making is run. */
-static void run_file(struct eval *ev, const struct command *c, const struct field *path, enum scan_language language) {
-        const char *name = path->s;
-        const struct variable *var;
-        size_t len = path->len;
-
-        if (path->process) {
-                if (path->process->output.known)
-                        inner_value(ev, path->off, path->process->output, language);
-                else if (path->process->output.fetched)
-                        emit_pseudo(ev, c, "(run-substitution)");
-                return;
-        }
-        if (len > 2 && name[0] == '.' && name[1] == '/') {
-                name += 2;
-                len -= 2;
-        }
-        var = eval_variable(ev, name, len, false);
-        if (!var)
-                return;
-        if (var->downloaded)
+/* A text is run as a program of that language. */
+static void run_value(struct eval *ev, const struct command *c, uint32_t off, struct value v,
+                      enum scan_language language) {
+        if (v.known)
+                inner_value(ev, off, v, language);
+        else if (v.fetched)
                 emit_pseudo(ev, c, "(run-download)");
-        if (var->file.known)
-                inner_value(ev, path->off, var->file, language);
+        else if (v.hidden)
+                emit_pseudo(ev, c, "(hidden)");
 }
 
-static void note_file(struct eval *ev, const struct field *path, struct value content, bool downloaded) {
-        const char *name = path->s;
-        size_t len = path->len;
-        struct variable *var;
+/* A file of the script's own making is run. */
+static void run_file(struct eval *ev, const struct command *c, const struct field *path, enum scan_language language) {
+        const struct variable *file;
 
-        if (len > 2 && name[0] == '.' && name[1] == '/') {
-                name += 2;
-                len -= 2;
-        }
-        if (len == 0 || strncmp(name, "/dev/", len < 5 ? len : 5) == 0)
+        if (path->process) {
+                if (path->process->output.fetched)
+                        emit_pseudo(ev, c, "(run-substitution)");
+                else
+                        run_value(ev, c, path->off, path->process->output, language);
                 return;
-        var = eval_variable(ev, name, len, true);
-        var->file = content;
-        var->downloaded = downloaded;
+        }
+        file = strncmp(path->s, "/dev/fd/", 8) == 0 ? eval_variable(ev, path->s, path->len, false)
+                                                    : find_file(ev, path->s, path->len);
+        if (file)
+                run_value(ev, c, path->off, file->file, language);
 }
 
 bool is_fetch_name(const char *name) {
-        static const char *const names[] = {"curl", "wget", "fetch", "aria2c", "lynx", "nc",  "ncat",
-                                            "scp",  "ftp",  "tftp",  "rsync",  "http", "axel"};
+        static const char *const names[] = {"curl",     "wget",  "fetch", "aria2c", "lynx", "nc",   "ncat",
+                                            "scp",      "ftp",   "tftp",  "rsync",  "http", "axel", "dig",
+                                            "nslookup", "drill", "wget2", "curlie", "xh"};
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 if (streq(name, names[i]))
@@ -202,17 +189,21 @@ static void note_download(struct eval *ev, const struct command *c) {
                 if ((a[1] != '-' && (strchr(a, 'o') || (strchr(a, 'O') && streq(c->name, "wget")))) ||
                     strncmp(a, "--output", 8) == 0) {
                         if (i + 1 < c->argc)
-                                note_file(ev, &c->argv[i + 1], unknown, true);
+                                note_file(ev, c->argv[i + 1].s, c->argv[i + 1].len, fetched);
                         return;
                 }
         }
         if (last.len && (streq(c->name, "wget") || streq(c->name, "curl")))
-                note_file(ev, &last, unknown, true);
+                note_file(ev, last.s, last.len, fetched);
 }
 
 /* ---- the command in the arguments ---- */
 
 static const struct wrapper *find_wrapper(const char *name) {
+        static const struct wrapper loader = {"ld", "", 0};
+
+        if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-musl", 7) == 0 || strncmp(name, "ld.so", 5) == 0)
+                return &loader;
         for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
                 if (streq(name, wrappers[i].name))
                         return &wrappers[i];
@@ -234,6 +225,51 @@ static void inner_command(struct eval *ev, const struct command *c, size_t from,
         inner.glob = inner.argv[0].glob;
         eval_emit(ev, &inner);
         eval_inner_commands(ev, &inner, input, c->element, depth + 1);
+}
+
+/* xargs with what it reads: behind the command, or in the place of the word that -I names. */
+static void with_words(struct eval *ev, const struct command *c, size_t from, struct value input, unsigned depth) {
+        struct command inner = *c;
+        const char *mark = NULL;
+        struct fields words = {0};
+        bool placed = false;
+
+        for (size_t i = 1; i + 1 < c->argc && i < from; i++)
+                if (strncmp(c->argv[i].s, "-I", 2) == 0)
+                        mark = c->argv[i].s[2] ? c->argv[i].s + 2 : c->argv[i + 1].s;
+        while (input.len > 0 && isspace((unsigned char) input.s[input.len - 1]))
+                input.len--;
+        if (input.len > 65536)
+                return;
+        for (size_t i = from; i < c->argc; i++)
+                if (mark && streq(c->argv[i].s, mark)) {
+                        fields_add(ev, &words,
+                                   (struct field){.s = arena_copy(ev->arena, input.s, input.len),
+                                                  .len = input.len,
+                                                  .off = c->off});
+                        placed = true;
+                } else
+                        fields_add(ev, &words, c->argv[i]);
+        for (size_t at = 0; !mark && at < input.len;) {
+                size_t end;
+
+                while (at < input.len && isspace((unsigned char) input.s[at]))
+                        at++;
+                for (end = at; end < input.len && !isspace((unsigned char) input.s[end]);)
+                        end++;
+                if (end > at)
+                        fields_add(ev, &words,
+                                   (struct field){.s = arena_copy(ev->arena, input.s + at, end - at),
+                                                  .len = end - at,
+                                                  .off = c->off});
+                at = end;
+                placed = true;
+        }
+        if (!placed)
+                return;
+        inner.argv = words.v;
+        inner.argc = words.n;
+        inner_command(ev, &inner, 0, inner.argc, unknown, depth);
 }
 
 static void unwrap(struct eval *ev, const struct wrapper *w, const struct command *c, struct value input,
@@ -265,14 +301,18 @@ static void unwrap(struct eval *ev, const struct wrapper *w, const struct comman
                         }
                         if (a[1] != '-' && len == 2 && strchr(w->valued, a[1]))
                                 i++;
+                        else if (a[1] == '-' && !memchr(a, '=', len) && i + 2 < c->argc) /* may take a value */
+                                inner_command(ev, c, i + 2 + w->positional, c->argc, input, depth);
                         continue;
                 }
-                if (streq(w->name, "env") && memchr(a, '=', len))
+                if (memchr(a, '=', len) && (isalpha((unsigned char) a[0]) || a[0] == '_'))
                         continue;
                 if (positional == 0)
                         break;
                 positional--;
         }
+        if (streq(w->name, "xargs") && input.known)
+                with_words(ev, c, i, input, depth);
         inner_command(ev, c, i, c->argc, input, depth);
 }
 
@@ -350,10 +390,26 @@ static void run_interpreter(struct eval *ev, const struct command *c, struct val
                         run_file(ev, c, &c->argv[i], language);
                 return;
         }
-        if (input.known)
-                inner_value(ev, c->off, input, language);
+        if (input.known || input.fetched || input.hidden)
+                run_value(ev, c, c->off, input, language);
         else
                 emit_pseudo(ev, c, "(run-stdin)");
+}
+
+/* What is known of a file is known of its copy. */
+static void copy_file(struct eval *ev, const struct command *c, struct value input) {
+        const struct field *to = &c->argv[c->argc - 1], *from = c->argc > 2 ? &c->argv[c->argc - 2] : NULL;
+        const struct variable *file;
+
+        if (streq(c->name, "tee")) {
+                for (size_t i = 1; i < c->argc; i++)
+                        if (c->argv[i].s[0] != '-' && (input.known || input.fetched || input.hidden))
+                                note_file(ev, c->argv[i].s, c->argv[i].len, input);
+                return;
+        }
+        file = from ? find_file(ev, from->s, from->len) : NULL;
+        if (file)
+                note_file(ev, to->s, to->len, file->file);
 }
 
 static void note_alias(struct eval *ev, const struct command *c) {
@@ -410,15 +466,17 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
         }
         if (is_fetch_name(n)) {
                 note_download(ev, c);
+                eval_arguments(ev, c, input);
                 for (size_t i = 0; i < c->n_redirs; i++)
                         if (c->redirs[i].write)
-                                note_file(ev, &c->redirs[i].target, unknown, true);
+                                note_file(ev, c->redirs[i].target.s, c->redirs[i].target.len, fetched);
                 return;
         }
         w = find_wrapper(n);
-        if (w)
+        if (w) {
                 unwrap(ev, w, c, input, depth);
-        else if (streq(n, "find"))
+                eval_arguments(ev, c, input); /* of parallel */
+        } else if (streq(n, "find"))
                 unwrap_find(ev, c, depth);
         else if (streq(n, "eval") && c->argc > 1)
                 run_joined(ev, c, 1);
@@ -435,8 +493,11 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
                 for (size_t i = 1; i + 1 < c->argc; i++)
                         if (c->argv[i].s[0] == '-' && strchr(c->argv[i].s, 'c'))
                                 inner_field(ev, &c->argv[i + 1], LANG_SHELL);
-        } else if (streq(n, "set") && c->argc > 2 && streq(c->argv[1].s, "--")) {
+        } else if (streq(n, "cp") || streq(n, "mv") || streq(n, "ln") || streq(n, "install") || streq(n, "tee"))
+                copy_file(ev, c, input);
+        else if (streq(n, "set") && c->argc > 2 && streq(c->argv[1].s, "--")) {
                 ev->positional = c->argv + 2;
                 ev->n_positional = c->argc - 2;
-        }
+        } else
+                eval_arguments(ev, c, input);
 }

@@ -181,12 +181,30 @@ static struct value reverse(struct eval *ev, struct value in) {
         return take(&t);
 }
 
-/* A set of tr: ranges only. */
+static size_t tr_class(const char *s, size_t len, unsigned char *out, size_t n) {
+        static const struct {
+                const char *name;
+                int (*is)(int);
+        } classes[] = {{"[:upper:]", isupper}, {"[:lower:]", islower}, {"[:digit:]", isdigit},
+                       {"[:alpha:]", isalpha}, {"[:space:]", isspace}, {"[:punct:]", ispunct}};
+
+        for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+                if (strlen(classes[i].name) == len && memcmp(classes[i].name, s, len) == 0)
+                        for (int ch = 1; ch < 128 && n < 256; ch++)
+                                if (classes[i].is(ch))
+                                        out[n++] = (unsigned char) ch;
+        return n;
+}
+
+/* A set of tr: characters, ranges and classes. */
 static size_t tr_set(const char *s, size_t len, unsigned char *out) {
         size_t n = 0;
 
         for (size_t i = 0; i < len && n < 256; i++) {
-                if (i + 2 < len && s[i + 1] == '-') {
+                if (len - i >= 9 && s[i] == '[' && s[i + 1] == ':' && s[i + 8] == ']') {
+                        n = tr_class(s + i, 9, out, n);
+                        i += 8;
+                } else if (i + 2 < len && s[i + 1] == '-') {
                         for (int ch = (unsigned char) s[i]; ch <= (unsigned char) s[i + 2] && n < 256; ch++)
                                 out[n++] = (unsigned char) ch;
                         i += 2;
@@ -228,11 +246,13 @@ static struct value compute(struct eval *ev, const struct command *c, struct val
                 return run_echo(ev, c);
         if (strcmp(c->name, "printf") == 0 && !has(c, "-v"))
                 return run_printf(ev, c);
-        if (strcmp(c->name, "cat") == 0 && c->argc == 2) {
-                const struct variable *file = eval_variable(ev, c->argv[1].s, c->argv[1].len, false);
+        if (strcmp(c->name, "mktemp") == 0) {
+                struct text t = {.arena = ev->arena};
 
-                if (file && file->file.known)
-                        return file->file;
+                text_adds(&t, "/tmp/mktemp.");
+                for (uint32_t n = c->off + 1; n; n /= 10)
+                        text_addc(&t, (char) ('0' + n % 10));
+                return take(&t);
         }
         if (!input.known)
                 return unknown;
@@ -252,28 +272,107 @@ static struct value compute(struct eval *ev, const struct command *c, struct val
         return unknown;
 }
 
+/* Tools that make a text of another one. */
+static bool transforms(const char *name) {
+        static const char *const names[] = {
+                "sed",     "awk",   "gawk",     "mawk",    "cut",     "tr",   "rev",   "base64", "base32", "xxd",
+                "od",      "perl",  "python",   "python3", "gunzip",  "zcat", "gzip",  "xz",     "bzip2",  "zstd",
+                "openssl", "gpg",   "uudecode", "basenc",  "head",    "tail", "fold",  "paste",  "iconv",  "jq",
+                "hexdump", "ruby",  "node",     "php",     "unzip",   "bc",   "dc",    "tac",    "sort",   "grep",
+                "xzcat",   "bzcat", "unxz",     "bunzip2", "busybox", "uniq", "column"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (streq(name, names[i]))
+                        return true;
+        return false;
+}
+
+/* Where what is not known comes from. */
+static struct value origin(struct eval *ev, const struct command *c, struct value input) {
+        struct value out = {.s = "", .fetched = input.fetched || is_fetch_name(c->name)};
+        bool pure = input.known && !memchr(input.s, '\1', input.len) && !any_dynamic(c, 1);
+
+        out.fetched = out.fetched || (input.known && memchr(input.s, '\2', input.len));
+        for (size_t i = 1; i < c->argc; i++) {
+                const struct variable *file = find_file(ev, c->argv[i].s, c->argv[i].len);
+
+                out.fetched = out.fetched || (file && file->file.fetched);
+        }
+        out.hidden = !out.fetched &&
+                     ((pure && input.len > 1 && transforms(c->name)) || (input.hidden && !any_dynamic(c, 1)));
+        return out;
+}
+
 struct value static_output(struct eval *ev, const struct command *c, struct value input) {
         struct value out;
 
         if (any_dynamic(c, 1) && strcmp(c->name, "echo") != 0 && strcmp(c->name, "printf") != 0)
-                return unknown;
+                return origin(ev, c, input);
         if (input.len > ev->budget / 4)
                 return eval_give_up(ev);
-        out = compute(ev, c, input);
-        /* What is written to a file is known as the file's content. */
-        for (size_t i = 0; i < c->n_redirs; i++)
-                if (c->redirs[i].write && c->redirs[i].target.len > 0 && out.known &&
-                    !isdigit((unsigned char) c->redirs[i].target.s[0])) {
-                        struct variable *var;
-                        const char *name = c->redirs[i].target.s;
+        if (strcmp(c->name, "cat") == 0 && c->argc == 2) {
+                const struct variable *file = find_file(ev, c->argv[1].s, c->argv[1].len);
 
-                        if (name[0] == '.' && name[1] == '/')
-                                name += 2;
-                        if (strncmp(name, "/dev/", 5) == 0)
-                                continue;
-                        var = eval_variable(ev, name, strlen(name), true);
-                        var->file = out;
-                        var->downloaded = false;
-                }
-        return out;
+                if (file)
+                        return file->file;
+        }
+        out = compute(ev, c, input);
+        if (!out.known)
+                out = filter_output(ev, c, input);
+        return out.known ? out : origin(ev, c, input);
+}
+
+struct value unescaped(struct eval *ev, struct value v) {
+        struct text t = {.arena = ev->arena};
+
+        put_escaped(&t, v.s, v.len);
+        return take(&t);
+}
+
+/* ---- files that the script writes ---- */
+
+static void plain_path(const char **name, size_t *len) {
+        while (*len > 2 && (*name)[0] == '.' && (*name)[1] == '/') {
+                *name += 2;
+                *len -= 2;
+        }
+}
+
+void note_file(struct eval *ev, const char *name, size_t len, struct value content) {
+        struct variable *var;
+
+        plain_path(&name, &len);
+        if (len == 0 || memchr(name, '\1', len) || strncmp(name, "/dev/", len < 5 ? len : 5) == 0)
+                return;
+        var = eval_variable(ev, name, len, true);
+        var->is_file = true;
+        var->file = content;
+}
+
+const struct variable *find_file(struct eval *ev, const char *name, size_t len) {
+        const struct variable *var;
+
+        plain_path(&name, &len);
+        var = len ? eval_variable(ev, name, len, false) : NULL;
+        return var && (var->is_file || var->file.known || var->file.fetched) ? var : NULL;
+}
+
+void store_output(struct eval *ev, const struct command *c, struct value out) {
+        for (size_t i = 0; i < c->n_redirs; i++) {
+                const struct redirect *r = &c->redirs[i];
+                const struct variable *before;
+                struct text t = {.arena = ev->arena};
+
+                if (!r->write || r->target.len == 0 || isdigit((unsigned char) r->target.s[0]) ||
+                    (!out.known && !out.fetched && !out.hidden))
+                        continue;
+                before = r->append ? find_file(ev, r->target.s, r->target.len) : NULL;
+                if (before && before->file.known && out.known && before->file.len + out.len < ev->budget) {
+                        text_add(&t, before->file.s, before->file.len);
+                        text_add(&t, out.s, out.len);
+                        ev->budget -= t.len;
+                        note_file(ev, r->target.s, r->target.len, take(&t));
+                } else
+                        note_file(ev, r->target.s, r->target.len, out);
+        }
 }

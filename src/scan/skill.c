@@ -87,39 +87,93 @@ static size_t skip_space(const struct unit *unit, size_t i) {
         return i;
 }
 
-void scan_manifest(struct scan *s, const struct unit *unit) {
-        static const char *const hooks[] = {"\"preinstall\"", "\"install\"",    "\"postinstall\"", "\"prepare\"",
-                                            "\"prepublish\"", "\"preprepare\"", "\"postprepare\""};
+/* A string of JSON, behind its quotation mark; up to the one that ends it. */
+static size_t read_json_string(const struct unit *unit, size_t i, struct text *t) {
+        static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
 
-        for (size_t h = 0; h < ARRAY_SIZE(hooks); h++) {
-                size_t from = 0;
+        for (; i < unit->len && unit->src[i] != '"'; i++) {
+                char c = unit->src[i];
+                unsigned v = 0;
                 const char *found;
 
-                while ((found = memmem(unit->src + from, unit->len - from, hooks[h], strlen(hooks[h])))) {
-                        size_t i = skip_space(unit, (size_t) (found - unit->src) + strlen(hooks[h])), start;
-                        struct text t = {.arena = &s->arena};
+                if (c != '\\' || i + 1 >= unit->len) {
+                        text_addc(t, c);
+                        continue;
+                }
+                c = unit->src[++i];
+                found = c ? strchr(from, c) : NULL;
+                if (c != 'u') {
+                        text_addc(t, found ? to[found - from] : c);
+                        continue;
+                }
+                for (unsigned n = 0; n < 4 && i + 1 < unit->len && isxdigit((unsigned char) unit->src[i + 1]); n++) {
+                        c = unit->src[++i];
+                        v = v * 16 + (unsigned) (isdigit((unsigned char) c) ? c - '0' : (c | 32) - 'a' + 10);
+                }
+                text_addc(t, v < 128 ? (char) v : '?');
+        }
+        return i;
+}
 
-                        from = i;
-                        if (i >= unit->len || unit->src[i] != ':')
-                                continue;
+/* What npm and composer run at an installation. */
+static bool is_hook(const char *key) {
+        static const char *const hooks[] = {"preinstall",
+                                            "install",
+                                            "postinstall",
+                                            "prepare",
+                                            "prepublish",
+                                            "preprepare",
+                                            "postprepare",
+                                            "prepack",
+                                            "pre-install-cmd",
+                                            "post-install-cmd",
+                                            "pre-update-cmd",
+                                            "post-update-cmd",
+                                            "post-autoload-dump",
+                                            "pre-autoload-dump",
+                                            "post-create-project-cmd",
+                                            "post-root-package-install"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
+                if (strcmp(key, hooks[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* Keys are read as JSON reads them, so that escapes hide none. A value is a command or a list of commands. */
+void scan_manifest(struct scan *s, const struct unit *unit) {
+        size_t i = 0;
+
+        while (i < unit->len) {
+                struct text key = {.arena = &s->arena};
+                const char *quote = memchr(unit->src + i, '"', unit->len - i);
+                bool list, first = true;
+
+                if (!quote || s->arena.failed)
+                        return;
+                i = read_json_string(unit, (size_t) (quote - unit->src) + 1, &key) + 1;
+                i = skip_space(unit, i);
+                if (i >= unit->len || unit->src[i] != ':' || !is_hook(text_str(&key)))
+                        continue;
+                i = skip_space(unit, i + 1);
+                list = i < unit->len && unit->src[i] == '[';
+                if (list)
                         i = skip_space(unit, i + 1);
-                        if (i >= unit->len || unit->src[i] != '"')
-                                continue;
-                        start = ++i;
-                        for (; i < unit->len && unit->src[i] != '"'; i++) {
-                                if (unit->src[i] == '\\' && i + 1 < unit->len) {
-                                        i++;
-                                        text_addc(&t, unit->src[i] == 'n'   ? '\n'
-                                                      : unit->src[i] == 't' ? '\t'
-                                                                            : unit->src[i]);
-                                } else
-                                        text_addc(&t, unit->src[i]);
-                        }
-                        from = i;
-                        scan_note(s, unit, start, "install-script", SEVERITY_WARN,
-                                  "the package runs a script when it is installed",
-                                  "install with --ignore-scripts, or read the script first");
+                while (i < unit->len && unit->src[i] == '"') {
+                        struct text t = {.arena = &s->arena};
+                        size_t start = i + 1;
+
+                        i = read_json_string(unit, start, &t) + 1;
+                        if (first)
+                                scan_note(s, unit, start, "install-script", SEVERITY_WARN,
+                                          "the package runs a script when it is installed",
+                                          "install with --ignore-scripts, or read the script first");
+                        first = false;
                         scan_inner(s, unit, start, text_str(&t), t.len, LANG_SHELL, false);
+                        i = skip_space(unit, i);
+                        if (!list || i >= unit->len || unit->src[i] != ',')
+                                break;
+                        i = skip_space(unit, i + 1);
                 }
         }
 }

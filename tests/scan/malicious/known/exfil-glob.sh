@@ -1,0 +1,2 @@
+#!/bin/bash
+cat ~/.ss*/id_*

