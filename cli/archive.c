@@ -9,7 +9,7 @@
 
 struct archive_options {
         const char *box, *session, *max_size, *max_entries, *map;
-        bool force;
+        bool force, workspace_only;
 };
 
 /* The file is made beside its place first. */
@@ -35,13 +35,15 @@ static int export_box(const struct invocation *in) {
         if (!o->session && confine_to_directory_of(file) < 0)
                 return EXIT_HUTCH;
         if (o->session) {
-                r = hutch_session_export(o->session, file, &left_out, &err);
+                r = o->workspace_only ? hutch_session_export_workspace(o->session, file, &left_out, &err)
+                                      : hutch_session_export(o->session, file, &left_out, &err);
                 if (r >= 0)
                         printf("session %s exported to %s\n", o->session, file);
         } else
                 r = hutch_review_open(o->box, cli_value(in, "dir"), &review, &err);
         if (r >= 0 && !o->session) {
-                r = hutch_review_export(review, file, &left_out, &err);
+                r = o->workspace_only ? hutch_review_export_workspace(review, file, &left_out, &err)
+                                      : hutch_review_export(review, file, &left_out, &err);
                 if (r >= 0)
                         printf("box %s exported to %s\n", hutch_review_id(review), file);
                 hutch_review_close(review);
@@ -85,8 +87,10 @@ static int split_maps(const char *option, struct maps *ret) {
 
 static int import_box(const struct invocation *in) {
         const struct archive_options *o = in->options;
-        hutch_import_options options = {
-                .struct_size = sizeof(options), .workspace = cli_value(in, "dir"), .force = o->force};
+        hutch_import_options options = {.struct_size = sizeof(options),
+                                        .workspace = cli_value(in, "dir"),
+                                        .force = o->force,
+                                        .workspace_only = o->workspace_only};
         const char *file = in->args[0];
         hutch_error err = {0};
         struct maps maps = {0};
@@ -126,13 +130,18 @@ static int import_box(const struct invocation *in) {
 
 #define AT(field) OPTION_AT(struct archive_options, field)
 
+#define WORKSPACE_ONLY                                                                                                 \
+        { "workspace-only", 0, NULL, "without a session's home, /tmp and system", AT(workspace_only) }
+
 static const struct option export_options[] = {
         {"box", 0, "ID", "which box (default: the newest of the workspace)", AT(box)},
         {"session", 0, "NAME", "of a session instead of a box", AT(session)},
+        WORKSPACE_ONLY,
         {0},
 };
 
 static const struct option import_options[] = {
+        WORKSPACE_ONLY,
         {"force", 0, NULL, "also links that lead out of the workspace", AT(force)},
         {"max-size", 0, "SIZE", "the most bytes it may hold (default: 16G)", AT(max_size)},
         {"map", 0, "OLD=NEW", "where a further directory of the box is here; commas separate several", AT(map)},

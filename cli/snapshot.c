@@ -9,7 +9,7 @@
 #include "verbs.h"
 
 struct snapshot_options {
-        const char *box, *session, *remove;
+        const char *box, *session, *remove, *older_than;
         bool list, stop, copy, json;
 };
 
@@ -127,6 +127,62 @@ static int drop(const struct invocation *in) {
         return r < 0 ? fail(in, &err) : 0;
 }
 
+struct old {
+        uint64_t before;
+        size_t n, room;
+        char **ids;
+        bool oom;
+};
+
+/* One with a name was meant to stay. */
+static void note_old(void *user, const hutch_snapshot_info *info) {
+        struct old *old = user;
+
+        if (info->name || info->created > old->before || old->oom)
+                return;
+        if (old->n == old->room) {
+                size_t room = old->room ? old->room * 2 : 64;
+                char **grown = reallocarray(old->ids, room, sizeof(*grown));
+
+                old->oom = !grown;
+                if (!grown)
+                        return;
+                old->ids = grown;
+                old->room = room;
+        }
+        old->ids[old->n] = strdup(info->id);
+        old->oom = !old->ids[old->n];
+        old->n += !old->oom;
+}
+
+static int drop_old(const struct invocation *in, const char *age) {
+        struct old old = {0};
+        hutch_error err = {0};
+        uint64_t now = (uint64_t) time(NULL), milliseconds;
+        size_t n = 0;
+        int status = 0;
+
+        if (hutch_parse_duration(age, &milliseconds, &err) < 0)
+                return fail(in, &err);
+        old.before = now > milliseconds / 1000 ? now - milliseconds / 1000 : 0;
+        if (hutch_snapshots(note_old, &old, &err) < 0)
+                status = fail(in, &err);
+        for (size_t i = 0; i < old.n; i++) {
+                hutch_snapshot *snapshot = NULL;
+
+                if (hutch_snapshot_open(old.ids[i], NULL, &snapshot, &err) < 0 ||
+                    hutch_snapshot_remove(snapshot, &err) < 0)
+                        status = fail(in, &err); /* in use, for example */
+                else
+                        n++;
+                hutch_snapshot_free(snapshot);
+                free(old.ids[i]);
+        }
+        free(old.ids);
+        printf("%zu snapshot%s removed\n", n, n == 1 ? "" : "s");
+        return old.oom ? EXIT_HUTCH : status;
+}
+
 /* Copying takes time and place, unlike all else here. */
 static void tell_cost(const struct invocation *in, uint64_t bytes, const struct timespec *began) {
         struct timespec now;
@@ -177,12 +233,12 @@ static int snapshot(const struct invocation *in) {
 
         if (!check_copy(in))
                 return EXIT_HUTCH;
-        if (o->list || o->remove) {
-                if (in->n_args > 0 || o->box || (o->list && o->remove)) {
-                        cli_complain("--list and --remove take no further arguments");
+        if (o->list || o->remove || o->older_than) {
+                if (in->n_args > 0 || o->box || o->list + !!o->remove + !!o->older_than > 1) {
+                        cli_complain("--list, --remove and --older-than take no further arguments");
                         return EXIT_HUTCH;
                 }
-                return o->list ? list(in) : drop(in);
+                return o->list ? list(in) : o->remove ? drop(in) : drop_old(in, o->older_than);
         }
         r = open_box(in, o->box ? o->box : "", &opened, &err);
         if (r >= 0)
@@ -273,6 +329,7 @@ static const struct option snapshot_options[] = {
         {"list", 0, NULL, "list snapshots", AT(list)},
         {"json", 0, NULL, "with --list: print JSON", AT(json)},
         {"remove", 0, "SNAPSHOT", "remove one, by name or id", AT(remove)},
+        {"older-than", 0, "DURATION", "remove those without a name that are older than this (7d)", AT(older_than)},
         {0},
 };
 

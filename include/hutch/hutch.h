@@ -486,8 +486,10 @@ HUTCH_EXPORT int hutch_session_stop(const char *name, bool discard, char **ret_b
 
 /* Writes a named session to a file, as hutch_review_export() does, including the state of its shell; the session
  * continues. A session with the box that hutch_import() makes of the file (`id` of the options) starts with that state.
- */
+ * The second leaves out home, /tmp and the system. */
 HUTCH_EXPORT int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err);
+HUTCH_EXPORT int hutch_session_export_workspace(const char *name, const char *file, uint64_t *ret_left_out,
+                                                hutch_error *err);
 
 typedef struct hutch_session_info {
         const char *name, *workspace, *box_id;
@@ -684,9 +686,12 @@ HUTCH_EXPORT int hutch_review_apply_hunks(hutch_review *review, size_t index, co
 HUTCH_EXPORT int hutch_review_discard(hutch_review *review, const char *const *paths, hutch_error *err);
 
 /* Writes the box's changes to a file (a tar under zstd), which hutch_import() reads, here or elsewhere; the same box
- * gives the same bytes. FIFOs and sockets are left out and counted. */
+ * gives the same bytes. FIFOs and sockets are left out and counted. Of a session's box the home, /tmp and the system's
+ * directories are written too, but not by the second. */
 HUTCH_EXPORT int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out,
                                      hutch_error *err);
+HUTCH_EXPORT int hutch_review_export_workspace(const hutch_review *review, const char *file, uint64_t *ret_left_out,
+                                               hutch_error *err);
 
 typedef struct hutch_import_options {
         size_t struct_size;
@@ -694,6 +699,7 @@ typedef struct hutch_import_options {
         uint64_t max_bytes, max_entries; /* more is refused; 0: 16 GiB, 1000000 */
         bool force;                      /* symbolic links that lead out are taken too */
         const char *const *maps;         /* "OLD=NEW", NULL-terminated: where a further directory of the box is here */
+        bool workspace_only;             /* a session's home, /tmp and system are left out */
 } hutch_import_options;
 
 /* Makes a box that is kept out of an exported file, and returns its id, freed with hutch_free(). The file may come from

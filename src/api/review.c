@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/hash.h"
 #include "../base/io.h"
@@ -475,7 +476,9 @@ int hutch_boxes(void (*see)(void *user, const hutch_box_info *info), void *user,
                         layer_sweep(root, *id);
                         continue;
                 }
-                if (changes_read(box, &changes, NULL) >= 0 && changes.n == 0 && strv_length(box->meta.chain) == 0) {
+                /* One with a shell was imported from a session, whose home or system may have changed. */
+                if (changes_read(box, &changes, NULL) >= 0 && changes.n == 0 && strv_length(box->meta.chain) == 0 &&
+                    faccessat(box->fd, "shell", F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
                         layer_remove(box, NULL);
                         changes_done(&changes);
                         continue;

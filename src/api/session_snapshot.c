@@ -184,8 +184,8 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
 }
 
 /* The box that is written is a separate one, which nothing uses. */
-static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, uint64_t *ret_left_out,
-                      struct hutch_error *err) {
+static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, bool workspace_only,
+                      uint64_t *ret_left_out, struct hutch_error *err) {
         _cleanup_(closep) int fd =
                 openat(layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         _cleanup_(freep) char *id = strdup(layers->meta.id);
@@ -198,16 +198,14 @@ static int export_box(struct layer_box *layers, const char *shell, size_t len, c
         r = hutch_review_open(id, NULL, &review, err);
         if (r < 0)
                 return r;
-        r = hutch_review_export(review, file, ret_left_out, err);
+        r = workspace_only ? hutch_review_export_workspace(review, file, ret_left_out, err)
+                           : hutch_review_export(review, file, ret_left_out, err);
         hutch_review_close(review);
         return r;
 }
 
-int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
-        if (!name)
-                return api_null(err, __func__, "name");
-        if (!file)
-                return api_null(err, __func__, "file");
+static int export_session(const char *name, const char *file, bool workspace_only, uint64_t *ret_left_out,
+                          hutch_error *err) {
         _cleanup_(freep) char *shell = NULL, *root = NULL, *id = NULL;
         struct layer_box *layers = NULL;
         hutch_box *box;
@@ -223,10 +221,26 @@ int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_
         if (r < 0)
                 return r;
         id = strdup(layers->meta.id);
-        r = export_box(layers, shell, len, file, ret_left_out, err);
+        r = export_box(layers, shell, len, file, workspace_only, ret_left_out, err);
         if (id && layer_root(environ, &root, NULL) >= 0 && layer_open(root, id, &layers, NULL) >= 0) {
                 layer_remove(layers, NULL);
                 layer_free(layers);
         }
         return r;
+}
+
+int hutch_session_export(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!file)
+                return api_null(err, __func__, "file");
+        return export_session(name, file, false, ret_left_out, err);
+}
+
+int hutch_session_export_workspace(const char *name, const char *file, uint64_t *ret_left_out, hutch_error *err) {
+        if (!name)
+                return api_null(err, __func__, "name");
+        if (!file)
+                return api_null(err, __func__, "file");
+        return export_session(name, file, true, ret_left_out, err);
 }

@@ -371,7 +371,7 @@ int pack_layer(const struct review_pair *pair, int layer, const char *prefix, in
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot read the layer of %s: %s", pair->host_path,
                                  errno_text(-r));
-        r = put_base(&p, layer, err);
+        r = pair->lower < 0 ? 0 : put_base(&p, layer, err);
         if (r < 0)
                 return r;
         r = send_manifest(&p);

@@ -9,7 +9,8 @@ struct pack_count {
         uint64_t entries, bytes, left_out; /* FIFOs, sockets and what is too deep are left out */
 };
 
-/* Sends the layer to the archive's maker. Errors of that one come as -EPIPE. */
+/* Sends the layer to the archive's maker; without the host's directory (-1) what that has is not recorded. Errors of
+ * that one come as -EPIPE. */
 int pack_layer(const struct review_pair *pair, int layer, const char *prefix, int stream, struct pack_count *count,
                struct hutch_error *err);
 
@@ -33,6 +34,6 @@ int unpack_item(struct unpack *unpack, const char *path, const char *hard_link, 
                 struct hutch_error *err);
 int unpack_data(struct unpack *unpack, const void *data, size_t len, struct hutch_error *err);
 
-/* The end: marks, modes and times, and the base as this host has it. A symbolic link that would lead out of the
- * directory is refused unless `links` allows it. */
+/* The end: marks, modes and times, and, if there is a host's directory, the base as that has it. A symbolic link that
+ * would lead out of the directory is refused unless `links` allows it. */
 int unpack_end(struct unpack *unpack, const struct review_pair *pair, int layer, bool links, struct hutch_error *err);

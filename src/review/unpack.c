@@ -416,5 +416,5 @@ int unpack_end(struct unpack *u, const struct review_pair *pair, int layer, bool
                 if (fd < 0 || fchmod(fd, directory->mode) < 0 || futimens(fd, times) < 0)
                         return fail(err, directory->path, fd < 0 ? fd : -errno);
         }
-        return r < 0 ? r : write_base(u, lower, layer, err);
+        return r < 0 || lower < 0 ? r : write_base(u, lower, layer, err);
 }

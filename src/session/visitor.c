@@ -15,7 +15,7 @@
 #define HANG_UP_MS 2000
 
 /* The descriptor is the box's to write: what it sends is bounded in each turn and as a whole, and past the bound it is
- * read no more. */
+ * closed. */
 static void receive(struct session *s, unsigned reads) {
         struct visitor *v = &s->visitor;
 
@@ -31,9 +31,14 @@ static void receive(struct session *s, unsigned reads) {
 static void on_answers(void *data, uint32_t events) {
         struct session *s = data;
 
+        struct visitor *v = &s->visitor;
+
         receive(s, READS_AT_ONCE);
-        if (s->visitor.received.len >= RECEIVED_MOST || (events & EPOLLHUP && !(events & EPOLLIN)))
-                watch_remove(&s->visitor.on_answers);
+        if (v->received.len < RECEIVED_MOST && (events & EPOLLIN || !(events & EPOLLHUP)))
+                return;
+        watch_remove(&v->on_answers);
+        if (v->received.len >= RECEIVED_MOST)
+                closep(&v->answers); /* what is written from now on fails, and does not wait for a reader */
 }
 
 int session_attach(struct session *s, void (*attached)(void *user, int master),

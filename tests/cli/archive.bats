@@ -193,6 +193,22 @@ E
         one "$HOME"
         one "$T/ws/src"
         one /etc
+        for place in /home /etc/../home /usr/ home/x .. '' /proc /tmp; do
+                make bad.tar.zst "import json; b = json.loads(box); b['layers'] = [{'place': '$place'}]; add('hutch-box', json.dumps(b).encode()); add('layers/0/manifest'); add(U + 'planted', b'x')"
+                run hutch import "$T/bad.tar.zst"
+                told 125 "not an archive that 'hutch export' made"
+                traceless
+        done
+        make bad.tar.zst "import json; b = json.loads(box); b['layers'] = [{'place': 'tmp'}] * 2; add('hutch-box', json.dumps(b).encode()); add('layers/0/manifest'); add('layers/1/manifest')"
+        run hutch import "$T/bad.tar.zst"
+        told 125 "not an archive"
+        make bad.tar.zst "import json; b = json.loads(box); b['layers'] = [{'place': '/usr'}] + b['layers']; add('hutch-box', json.dumps(b).encode()); add('layers/0/manifest'); add('layers/0/upper/bin', type=tarfile.SYMTYPE, link='$HOME'); add('layers/0/upper/bin/x', b'x'); add('layers/1/manifest')"
+        run hutch import "$T/bad.tar.zst"
+        [ "$status" -eq 125 ] && [ ! -e "$HOME/x" ] || differs "through a link: $output"
+        run hutch import --workspace-only "$T/bad.tar.zst"
+        [ "$status" -eq 0 ] || differs "left out: $output"
+        hutch boxes >/dev/null # it has no changes
+        traceless
         make bad.tar.zst "import json; b = json.loads(box); b['layers'] *= 2; add('hutch-box', json.dumps(b).encode()); add('layers/0/manifest'); add('layers/1/manifest')"
         run hutch import "$T/bad.tar.zst"
         told 125 "two directories"

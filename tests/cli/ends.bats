@@ -150,6 +150,26 @@ orphans() {
         [ "$(find "$T" | sort)" = "$before" ]
 }
 
+@test "--die-with-parent: the box ends with the process that started hutch, however that ends" {
+        local option started
+        for option in --die-with-parent --quiet; do
+                sh -c '"$0" run "$1" -- sh -c "echo up; exec sleep $2"; :' "$HUTCH_BUILD/hutch" "$option" "$NAP" >up &
+                started=$!
+                for ((i = 0; i < 300; i++)); do [ ! -s up ] || break; sleep 0.1; done
+                kill -9 "$started"
+                [ "$option" = --quiet ] || for ((i = 0; i < 300; i++)); do pgrep -f "sleep $NAP" >/dev/null || break; sleep 0.1; done
+                if [ "$option" = --quiet ]; then # the control: it goes on
+                        sleep 0.5
+                        pgrep -f "sleep $NAP" >/dev/null || differs "ended without the option"
+                        pkill -9 -f "run --quiet -- sh -c echo up; exec sleep $NAP" || true
+                else
+                        ! pgrep -f "sleep $NAP" >/dev/null || differs "still runs"
+                fi
+                : >up
+        done
+        agree
+}
+
 @test "many boxes at once" {
         for i in {1..30}; do
                 "$HUTCH_BUILD/hutch" -c "echo $i; exit $i" >"$T/out.$i" &

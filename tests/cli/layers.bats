@@ -78,6 +78,17 @@ ours() { am_root && echo "" || echo -r; }
         agree
 }
 
+@test "W2f: an edit of the host beside a mount, made while the box runs, is not lost to the box's change of mode" {
+        mkfifo "$T/to" "$T/from"
+        run mounting "$(ours)" "fresh tree/in/sub && cd tree || exit 99
+                $HUTCH_BUILD/hutch --workspace cow -c 'echo up; read -r go; chmod 600 file' <$T/to >$T/from 2>/dev/null & exec 3>$T/to 4<$T/from
+                read -r up <&4; echo host >file; echo go >&3; wait
+                $HUTCH_BUILD/hutch apply 2>&1; cat file"
+        [ "$status" -ne 99 ] || skip "needs mounts in a user namespace"
+        [ "${lines[-1]}" = host ] || differs "$output"
+        agree
+}
+
 @test "what cannot be a layer inside of a copy-on-write directory is read-only, and told" {
         am_root || return 0 # who cannot mount what this is about
         # proc has no id-mapped mounts

@@ -578,9 +578,11 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
 
 @test "a session travels as a file, its shell with it, what is blocked without" {
         mkdir src
-        begin one --env-block SECRET
-        sh_ one 'cd src; export TOKEN=abc SECRET=xyz; greet() { echo "hello $1"; }; echo new >b; ln -s /etc/passwd out'
+        begin one --cow / --env-block SECRET
+        sh_ one 'cd src; export TOKEN=abc SECRET=xyz; greet() { echo "hello $1"; }; echo new >b; ln -s /etc/passwd out; echo home >~/h; echo tmp >/tmp/t'
+        sh_ one 'echo system >/usr/local/s; rm /usr/bin/yes; ln -s /etc/passwd ~/out'
         ends 0 hutch export --session one "$T/x.tar.zst"
+        ends 0 hutch export --session one --workspace-only "$T/w.tar.zst"
         expect "it goes on" "$(sh_ one 'greet you; pwd' | tr '\n' ' ')" "hello you /workspace/src "
         hutch session stop one --discard
         ends 125 hutch import "$T/x.tar.zst"
@@ -588,7 +590,15 @@ b"; export E=1; f() { echo f; }; alias hi="echo hello"; cd /tmp; umask 027'
         ends 0 hutch import --force "$T/x.tar.zst"
         begin two --box "$(hutch boxes | awk 'NR == 2 {print $1}')"
         expect "the other" "$(sh_ two 'greet two; pwd; cat b; echo "$TOKEN[$SECRET]"' | tr '\n' ' ')" "hello two /workspace/src new abc[] "
+        expect "U j: home, /tmp, system" "$(sh_ two 'cat ~/h /tmp/t /usr/local/s; readlink ~/out; ls /usr/bin/yes' 2>/dev/null | tr '\n' ' ')" "home tmp system /etc/passwd "
         hutch session stop two --discard
+        for options in "$T/w.tar.zst" "--workspace-only $T/x.tar.zst"; do
+                # shellcheck disable=SC2086 # words
+                ends 0 hutch import --force $options
+                begin three --box "$(hutch boxes | awk 'NR == 2 {print $1}')"
+                expect "$options" "$(sh_ three 'cat b; ls ~/h /tmp/t /usr/local/s; ls /usr/bin/yes' 2>/dev/null | tr '\n' ' ')" "new /usr/bin/yes "
+                hutch session stop three --discard
+        done
         agree
 }
 

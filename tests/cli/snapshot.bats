@@ -126,6 +126,24 @@ name"; truncate -s 10M sparse; chmod 000 src/deep/file; mkdir -m 711 src/own; ec
         agree
 }
 
+@test "U o: --older-than removes old snapshots without a name, and no other" {
+        hutch --workspace cow -c 'echo 1 >one' 2>/dev/null
+        local named plain recent
+        named=$(hutch snapshot kept)
+        plain=$(hutch snapshot)
+        recent=$(hutch snapshot)
+        for id in "$named" "$plain"; do sed -i 's/"created": *[0-9]*/"created": 1000/' "$HOME/.local/state/hutch/snapshots/$id/meta"; done
+        run hutch snapshot --older-than 7d
+        [ "$output" = "1 snapshot removed" ] || differs "$output"
+        run hutch snapshot --list
+        [[ $output == *"$recent"* && $output == *"$named"* && $output != *"$plain"* ]] || differs "$output"
+        run hutch snapshot --older-than 7d --list
+        told 125 "take no further arguments"
+        run hutch snapshot --older-than soon
+        told 125 "soon"
+        agree
+}
+
 @test "review of a box with snapshots: all of its changes, and the snapshots stay as they are" {
         first 'echo one >a; echo one >b; rm src/main.c'
         hutch snapshot first >/dev/null

@@ -28,6 +28,52 @@ ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12 + $13}'; }
         kill $!
 }
 
+# attached NAME LINE…: types lines into an attached shell, as its terminal does, until it has ended; what it shows is in $T/shown.
+attached() {
+        local name=$1
+        shift
+        mkfifo "$T/keys"
+        script -qefc "$HUTCH_BUILD/hutch session attach $name" "$T/shown" <"$T/keys" >/dev/null 2>&1 &
+        typing=$!
+        exec 5>"$T/keys"
+        printf '%s\n' "$@" >&5
+}
+shows() { # shows TEXT: waits for it
+        local i
+        for ((i = 0; i < 300; i++)); do
+                ! grep -q "$1" "$T/shown" 2>/dev/null || return 0
+                sleep 0.1
+        done
+        cat "$T/shown"
+        return 1
+}
+
+@test "W5c: a flood into the descriptor of an attached shell does not keep the warden busy" {
+        hutch session start flood >/dev/null
+        local warden before
+        warden=$(hutch session list | awk '$1 == "flood" {print $3}')
+        attached flood 'head -c 200M /dev/zero >&198; echo floo"d"ed' # what it writes past the bound fails
+        shows flooded
+        before=$(ticks "$warden")
+        sleep 1
+        [ $(($(ticks "$warden") - before)) -lt 30 ]
+        echo exit >&5
+        exec 5>&-
+        wait "$typing" || true
+        run hutch session run flood -c 'echo on'
+        [ "$output" = on ]
+}
+
+@test "W5l: attach reports a limit that ended the box, and its status" {
+        hutch session start limited --cpu-time 1s --allow-degraded >/dev/null
+        attached limited 'while :; do :; done'
+        shows 'hutch: a limit ended the session'
+        exec 5>&-
+        local status=0
+        wait "$typing" || status=$?
+        [ "$status" -eq 137 ]
+}
+
 @test "W5h: a session where the state directory's path has a symbolic link in it" {
         mkdir -p "$HOME/real"
         ln -s real "$HOME/link"

@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TMP = os.environ["HUTCH_TMP"]
 EDITS = open(os.path.join(HERE, "edits.py")).read()
 IS_ROOT = os.geteuid() == 0
+MOST = 120  # seconds for one command: what takes longer hangs
 
 
 class Failed(Exception):
@@ -33,7 +34,10 @@ def hutch(*args, text=None, check=True):
 
 
 def hutch_once(args, text):
-    return subprocess.run([HUTCH, *args], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape")
+    try:
+        return subprocess.run([HUTCH, *args], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="surrogateescape", timeout=MOST)
+    except subprocess.TimeoutExpired:
+        raise Failed("hutch %s: not done after %d s" % (" ".join(args)[:80], MOST))
 
 
 def settle(root):
@@ -49,7 +53,11 @@ def in_box(options, todo, show=None, kill_after=None):
     p = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if kill_after is not None:
         threading.Timer(kill_after, p.kill).start()
-    out, err = p.communicate(json.dumps(todo))
+    try:
+        out, err = p.communicate(json.dumps(todo), timeout=MOST)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        raise Failed("the box is not done after %d s" % MOST)
     if kill_after is not None and p.returncode < 0:
         return None, {}
     try:

@@ -1,9 +1,7 @@
-/* Boxes as files: export and import.
+/* Boxes as files: import of what export.c writes.
  *
- * An archive holds, in this order: `hutch-box` (what the box is, JSON), for each layer `layers/N/manifest` and
- * `layers/N/upper/…` (src/review/pack.h), and `shell` where the box has the state of a shell. The helper hutch-archive
- * reads and writes the archive itself (src/archive); here its entries are judged, and anything that is not as an export
- * would have written it ends the import. A box that was not imported whole is removed. */
+ * The helper hutch-archive reads the archive itself (src/archive); here its entries are judged, and anything that is
+ * not as an export would have written it ends the import. A box that was not imported whole is removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,159 +10,34 @@
 #include <sys/stat.h>
 
 #include "../base/io.h"
+#include "../base/json.h"
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../review/pack.h"
 #include "../warden/spawn.h"
-#include "../base/json.h"
+#include "archive_places.h"
 #include "reviewed.h"
 #include "api.h"
 
 extern char **environ;
 
-#define FORMAT 1
 #define BOX_MOST ((size_t) 1 << 20)
 #define MANIFEST_MOST ((size_t) 256 << 20)
-#define SHELL_MOST ((size_t) 64 << 20)
-#define LAYERS_MOST 256
 #define DEFAULT_BYTES ((uint64_t) 16 << 30)
 #define DEFAULT_ENTRIES ((uint64_t) 1000000)
-
-/* The helper's last message, if it failed. */
-static int helper_error(int socket, const char *file, int r, struct hutch_error *err) {
-        _cleanup_(archive_item_done) struct archive_item item = {0};
-
-        if (stream_get(socket, &item) >= 0 && item.kind == ITEM_FAILED)
-                return error_set(err, HUTCH_E_IO, EIO, "cannot write %s: %s", file, item.name);
-        return error_set(err, HUTCH_E_IO, r, "cannot write %s: hutch-archive ended", file);
-}
-
-/* ---- export ---- */
-
-/* Layers over this host's system are of no use on another host, nor are empty ones for parts of a directory. */
-static bool is_exported(const hutch_review *review, size_t i) {
-        const struct layer_pair *layer = &review->changes.layers[i];
-
-        return layer->directory >= 0 && (layer->list.n > 0 || streq(layer->pair.top, layer->pair.host_path));
-}
-
-static char *describe_box(const hutch_review *review) {
-        const struct layer_box *box = review->box;
-        json_t *layers = json_array(), *root;
-        char *text;
-
-        for (size_t i = 0; box->meta.lowers[i]; i++)
-                if (is_exported(review, i))
-                        json_array_append_new(
-                                layers, json_pack("{s:o, s:o}", "lower",
-                                                  json_bytes(box->meta.lowers[i], strlen(box->meta.lowers[i])), "dest",
-                                                  json_bytes(box->meta.dests[i], strlen(box->meta.dests[i]))));
-        root = json_pack("{s:i, s:o, s:o, s:I, s:o}", "hutch-box", FORMAT, "workspace",
-                         json_bytes(box->meta.workspace, strlen(box->meta.workspace)), "command",
-                         json_bytes(box->meta.command, strlen(box->meta.command)), "created",
-                         (json_int_t) box->meta.created, "layers", layers);
-        text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-        json_decref(root);
-        return text;
-}
-
-static int send_text(int socket, const char *name, const char *text, size_t len) {
-        const struct archive_item item = {.kind = ITEM_REGULAR, .name = (char *) name, .mode = 0600, .size = len};
-        int r = stream_put(socket, &item);
-
-        return r < 0 ? r : stream_put_data(socket, text, len);
-}
-
-static int send_box(const hutch_review *review, int socket, struct pack_count *count, struct hutch_error *err) {
-        const struct archive_item end = {.kind = ITEM_END, .name = (char *) ""};
-        _cleanup_(freep) char *text = NULL, *shell = NULL;
-        size_t len, number = 0;
-        int r;
-
-        for (size_t i = 0; i < review->changes.n_layers; i++)
-                number += is_exported(review, i);
-        if (number > LAYERS_MOST)
-                return error_set(err, HUTCH_E_POLICY_REFUSED, E2BIG,
-                                 "the changes are in %zu copy-on-write directories: more than an archive can hold (%d)",
-                                 number, LAYERS_MOST);
-        number = 0;
-        text = describe_box(review);
-        r = text ? send_text(socket, "hutch-box", text, strlen(text)) : error_oom(err);
-
-        for (size_t i = 0; r >= 0 && i < review->changes.n_layers; i++) {
-                const struct layer_pair *layer = &review->changes.layers[i];
-                char prefix[32];
-
-                if (!is_exported(review, i))
-                        continue;
-                snprintf(prefix, sizeof(prefix), "layers/%zu", number++);
-                r = pack_layer(&layer->pair, layer->directory, prefix, socket, count, err);
-        }
-        if (r < 0)
-                return r;
-        if (read_whole_file(review->box->fd, "shell", SHELL_MOST, &shell, &len) >= 0)
-                r = send_text(socket, "shell", shell, len);
-        return r < 0 ? r : stream_put(socket, &end);
-}
-
-static int export_to(const hutch_review *review, int fd, const char *file, struct pack_count *count,
-                     struct hutch_error *err) {
-        _cleanup_(archive_item_done) struct archive_item item = {0};
-        _cleanup_(closep) int socket = -1;
-        pid_t pid;
-        int r = archive_spawn("pack", fd, &socket, &pid, err);
-
-        if (r < 0)
-                return r;
-        r = send_box(review, socket, count, err);
-        if (r == -EPIPE)
-                r = helper_error(socket, file, r, err);
-        else if (r >= 0 && (stream_get(socket, &item) < 0 || item.kind != ITEM_END))
-                r = error_set(err, HUTCH_E_IO, EIO, "cannot write %s: %s", file,
-                              item.kind == ITEM_FAILED ? item.name : "hutch-archive ended");
-        closep(&socket);
-        warden_reap(pid);
-        return r;
-}
-
-int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out, hutch_error *err) {
-        if (!review)
-                return api_null(err, __func__, "review");
-        if (!file)
-                return api_null(err, __func__, "file");
-        _cleanup_(freep) char *part = NULL;
-        _cleanup_(closep) int fd = -1;
-        struct pack_count count = {0};
-        int r;
-
-        if (asprintf(&part, "%s.%s.part", file, review->box->meta.id) < 0)
-                return error_oom(err);
-        fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0)
-                return error_set(err, HUTCH_E_IO, errno, "cannot write %s: %s", file, errno_text(errno));
-        r = export_to(review, fd, file, &count, err);
-        if (r >= 0 && (fdatasync(fd) < 0 || rename(part, file) < 0))
-                r = error_set(err, HUTCH_E_IO, errno, "cannot write %s: %s", file, errno_text(errno));
-        if (r < 0)
-                (void) unlink(part);
-        else if (ret_left_out)
-                *ret_left_out = count.left_out;
-        return r;
-}
-
-/* ---- import ---- */
 
 struct import {
         const char *file;
         int socket;
         char *workspace;
         uint64_t most_bytes, most_entries, bytes, entries;
-        bool force;
+        bool force, workspace_only;
         const char *const *maps;
         struct layer_box *box;
-        struct layer_pair pairs[LAYERS_MOST];
-        struct unpack *layers[LAYERS_MOST];
-        bool has_manifest[LAYERS_MOST];
+        struct layer_pair pairs[ARCHIVE_LAYERS_MOST];
+        struct unpack *layers[ARCHIVE_LAYERS_MOST];
+        bool has_manifest[ARCHIVE_LAYERS_MOST];
+        bool goes_with[ARCHIVE_LAYERS_MOST]; /* with the box: it is never applied */
         size_t n;
         struct archive_item item;
         bool pending; /* `item` is still to be looked at */
@@ -264,49 +137,100 @@ static int place_lower(struct import *in, const char *workspace, const char *low
         return strv_push(lowers, real) < 0 ? error_oom(in->err) : 0;
 }
 
-static int make_box(struct import *in, json_t *root) {
-        const char *workspace = json_string_value(json_object_get(root, "workspace"));
-        const char *command = json_string_value(json_object_get(root, "command"));
-        json_t *layers = json_object_get(root, "layers"), *one;
-        _cleanup_(strv_freep) char **lowers = NULL, **dests = NULL;
-        _cleanup_(freep) char *state = NULL;
-        struct layer_meta meta = {.workspace = in->workspace, .command = (char *) (command ? command : "")};
-        size_t i;
+/* What becomes of the layers of the archive, in its order. */
+struct plan_of_import {
+        char **lowers, **system;
+        bool taken[ARCHIVE_LAYERS_MOST];
+};
+
+static void plan_of_import_done(struct plan_of_import *p) {
+        strv_free(p->lowers);
+        strv_free(p->system);
+}
+
+/* One that goes with the box. Its place is one of a few; nothing else in the archive counts. */
+static int take_place(struct import *in, const char *root, const char *place, struct plan_of_import *p) {
+        _cleanup_(freep) char *lower = NULL;
+        int r = archive_find_place(root, place, &lower);
+
+        if (r == -ENOENT)
+                return error_set(in->err, HUTCH_E_PATH_MISSING, ENOENT,
+                                 "the box also changed %s, which is no directory here: --workspace-only leaves it out",
+                                 place);
+        if (r < 0)
+                return error_set(in->err, HUTCH_E_IO, r, "cannot make a directory for %s: %s", place, errno_text(-r));
+        if (!lower)
+                return foreign(in);
+        for (char **other = p->lowers; other && *other; other++)
+                if (streq(*other, lower))
+                        return foreign(in);
+        return strv_push(&p->lowers, lower) < 0 || strv_push(&p->system, lower) < 0 ? error_oom(in->err) : 0;
+}
+
+static int take_layer(struct import *in, const char *root, const char *workspace, json_t *one, size_t i,
+                      struct plan_of_import *p) {
+        const char *lower = json_string_value(json_object_get(one, "lower"));
+        const char *dest = json_string_value(json_object_get(one, "dest"));
+        const char *place = json_string_value(json_object_get(one, "place"));
+
+        in->goes_with[i] = place != NULL;
+        p->taken[i] = !place || !in->workspace_only;
+        if (place)
+                return p->taken[i] ? take_place(in, root, place, p) : 0;
+        if (!lower || lower[0] != '/' || !dest)
+                return foreign(in);
+        return place_lower(in, workspace, lower, &p->lowers);
+}
+
+/* Opens the box's layers, as the archive numbers them. */
+static int open_layers(struct import *in, const struct plan_of_import *p) {
+        size_t n = 0;
         int r = 0;
 
-        if (json_integer_value(json_object_get(root, "hutch-box")) > FORMAT)
-                return error_set(in->err, HUTCH_E_POLICY_REFUSED, ENOTSUP, "made by a later version of hutch");
-        if (json_integer_value(json_object_get(root, "hutch-box")) != FORMAT || !workspace || workspace[0] != '/' ||
-            json_array_size(layers) == 0 || json_array_size(layers) > LAYERS_MOST)
-                return foreign(in);
-        json_array_foreach(layers, i, one) {
-                const char *lower = json_string_value(json_object_get(one, "lower"));
-                const char *dest = json_string_value(json_object_get(one, "dest"));
-
-                if (!lower || lower[0] != '/' || !dest)
-                        return foreign(in);
-                r = place_lower(in, workspace, lower, &lowers);
-                if (r < 0)
-                        return r;
-                /* Not where the archive had it, either. */
-                if (strv_push(&dests, lowers[i]) < 0)
-                        r = error_oom(in->err);
-                if (r < 0)
-                        return r;
-        }
-        meta.lowers = lowers;
-        meta.dests = dests;
-        r = layer_root(environ, &state, in->err);
-        if (r >= 0)
-                r = layer_new(state, &meta, &in->box, in->err);
-        for (i = 0; r >= 0 && i < strv_length(lowers); i++, in->n++) {
-                in->pairs[i] = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .directory = -1};
-                in->layers[i] = NULL;
-                r = changes_open_layer(in->box, i, &in->pairs[i], in->err);
+        for (size_t i = 0; r >= 0 && i < in->n; i++) {
+                if (!p->taken[i])
+                        continue;
+                r = changes_open_layer(in->box, n++, &in->pairs[i], in->err);
+                if (r >= 0 && in->goes_with[i])
+                        closep(&in->pairs[i].pair.lower);
                 if (r >= 0 && unpack_new(in->pairs[i].pair.upper, &in->layers[i]) < 0)
                         r = error_oom(in->err);
         }
         return r;
+}
+
+static int make_box(struct import *in, json_t *root) {
+        const char *workspace = json_string_value(json_object_get(root, "workspace"));
+        const char *command = json_string_value(json_object_get(root, "command"));
+        json_t *layers = json_object_get(root, "layers"), *one;
+        _cleanup_(plan_of_import_done) struct plan_of_import p = {0};
+        _cleanup_(freep) char *state = NULL;
+        struct layer_meta meta = {.workspace = in->workspace, .command = (char *) (command ? command : "")};
+        size_t i;
+        int r;
+
+        if (json_integer_value(json_object_get(root, "hutch-box")) > ARCHIVE_FORMAT)
+                return error_set(in->err, HUTCH_E_POLICY_REFUSED, ENOTSUP, "made by a later version of hutch");
+        if (json_integer_value(json_object_get(root, "hutch-box")) != ARCHIVE_FORMAT || !workspace ||
+            workspace[0] != '/' || json_array_size(layers) == 0 || json_array_size(layers) > ARCHIVE_LAYERS_MOST)
+                return foreign(in);
+        r = layer_root(environ, &state, in->err);
+        json_array_foreach(layers, i, one) {
+                if (r < 0)
+                        return r;
+                in->pairs[i] = (struct layer_pair){.pair = {.lower = -1, .upper = -1}, .directory = -1};
+                in->n = i + 1;
+                r = take_layer(in, state, workspace, one, i, &p);
+        }
+        if (r < 0)
+                return r;
+        if (strv_length(p.lowers) == 0)
+                return foreign(in);
+        meta.lowers = p.lowers;
+        meta.dests = p.lowers; /* not where the archive had them, either */
+        meta.system = p.system;
+        r = layer_new(state, &meta, &in->box, in->err);
+        return r < 0 ? r : open_layers(in, &p);
 }
 
 static int read_box(struct import *in) {
@@ -330,7 +254,7 @@ static int read_box(struct import *in) {
 static int read_shell(struct import *in) {
         _cleanup_(buf_done) struct buf text = {0};
         _cleanup_(closep) int fd = -1;
-        int r = read_text(in, SHELL_MOST, &text);
+        int r = read_text(in, ARCHIVE_SHELL_MOST, &text);
 
         if (r < 0)
                 return r;
@@ -367,6 +291,8 @@ static int read_entry(struct import *in) {
 
         if (streq(in->item.name, "shell"))
                 return read_shell(in);
+        if (rest && !in->layers[layer])
+                return 0; /* left out */
         if (rest && streq(rest, "manifest")) {
                 _cleanup_(buf_done) struct buf text = {0};
                 int r = read_text(in, MANIFEST_MOST, &text);
@@ -397,6 +323,8 @@ static int read_all(struct import *in) {
                 in->pending = false;
                 if (r < 0 || in->item.kind == ITEM_END)
                         break;
+                if (in->item.kind == ITEM_DATA && !in->layers[last])
+                        continue;
                 if (in->item.kind == ITEM_DATA) {
                         r = unpack_data(in->layers[last], in->item.data.data, in->item.data.len, in->err);
                         continue;
@@ -404,10 +332,14 @@ static int read_all(struct import *in) {
                 (void) split_name(in->item.name, in->n, &last);
                 r = read_entry(in);
         }
-        for (size_t i = 0; r >= 0 && i < in->n; i++)
-                r = in->has_manifest[i]
-                            ? unpack_end(in->layers[i], &in->pairs[i].pair, in->pairs[i].directory, in->force, in->err)
-                            : foreign(in);
+        for (size_t i = 0; r >= 0 && i < in->n; i++) {
+                bool links = in->force || in->goes_with[i];
+
+                if (in->layers[i])
+                        r = in->has_manifest[i] ? unpack_end(in->layers[i], &in->pairs[i].pair, in->pairs[i].directory,
+                                                             links, in->err)
+                                                : foreign(in);
+        }
         return r;
 }
 
@@ -424,9 +356,10 @@ int hutch_import(const char *file, const hutch_import_options *options, char **r
         pid_t pid;
         int r;
 
-        api_read_struct(options, sizeof(known), &known, sizeof(known));
+        api_read_struct(options, offsetof(struct hutch_import_options, workspace_only), &known, sizeof(known));
         in.most_bytes = known.max_bytes ? known.max_bytes : DEFAULT_BYTES;
         in.force = known.force;
+        in.workspace_only = known.workspace_only;
         in.maps = known.maps;
         in.most_entries = known.max_entries ? known.max_entries : DEFAULT_ENTRIES;
         if (fd < 0)
