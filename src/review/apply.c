@@ -131,6 +131,25 @@ static void choose(struct apply *a, const struct change_list *reviewed, char *co
         }
 }
 
+/* A directory that the host removed is made again only if something in it will be applied. */
+static void hold_carriers(struct apply *a) {
+        for (size_t i = 0; i < a->list.n; i++) {
+                const struct change *c = &a->list.items[i];
+                bool held = c->is_special || c->too_deep ||
+                            (c->is_protected && !(a->options->flags & REVIEW_FORCE_PROTECTED)) ||
+                            (base_check(&a->base, &a->view, c, NULL) && !(a->options->flags & REVIEW_FORCE_CHANGED));
+
+                if (c->is_carrier || !a->fates[i].chosen || c->kind != CHANGE_CREATED || held)
+                        continue;
+                for (struct change *up = change_list_above(&a->list, c->path); up && up->is_carrier;
+                     up = change_list_above(&a->list, up->path))
+                        a->fates[up - a->list.items].needed = true;
+        }
+        for (size_t i = 0; i < a->list.n; i++)
+                if (a->list.items[i].is_carrier && a->fates[i].chosen && !a->fates[i].needed)
+                        apply_settle(a, i, APPLY_CONFLICT, "the host removed it since");
+}
+
 /* Whether the change may be applied at all; reports why not. */
 static bool may(struct apply *a, size_t i) {
         const struct change *c = &a->list.items[i], *up = change_list_above(&a->list, c->path);
@@ -334,6 +353,7 @@ int review_apply(const struct review_pair *pair, int layer, const struct change_
         r = unit_check(&a);
         if (r < 0)
                 return error_oom(err);
+        hold_carriers(&a);
         if (a.options->flags & REVIEW_DRY_RUN) {
                 foretell(&a);
                 if (ret)

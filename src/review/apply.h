@@ -16,6 +16,7 @@ struct batch;
 /* The status of a change: first whether it is chosen, then its outcome. */
 struct fate {
         bool chosen, settled;
+        bool needed; /* a directory that the host removed, for something in it */
         bool placed; /* an existing directory that waits for step 3 */
         enum apply_status status;
         struct buf *text; /* what the file gets instead of the box's content, or NULL */

@@ -53,7 +53,8 @@ struct change {
         bool is_special;    /* a FIFO, socket or device: never applied */
         bool is_hidden;     /* the upper has no entry of that name: one above it hides the host's */
         bool hides;         /* the upper's entry hides what the host has beneath */
-        bool is_carrier;    /* a directory that the host removed: it comes back for what is in it */
+        bool is_carrier;    /* a directory that the host removed: it comes back for what is in it, */
+        bool carries;       /* which exists */
         char *note;         /* one line for people, free of what a terminal obeys; or NULL */
 };
 

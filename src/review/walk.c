@@ -299,12 +299,12 @@ static void drop_carriers(struct change_list *list) {
                 if (c->is_carrier && !c->note)
                         continue;
                 for (c = change_list_above(list, c->path); c && c->is_carrier; c = change_list_above(list, c->path))
-                        c->is_carrier = false;
+                        c->carries = true;
         }
         for (size_t i = 0; i < list->n; i++) {
                 struct change *c = &list->items[i];
 
-                if (c->is_carrier && !c->note)
+                if (c->is_carrier && !c->carries && !c->note)
                         free(c->path);
                 else
                         list->items[kept++] = *c;

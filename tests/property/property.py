@@ -153,7 +153,7 @@ def check_unit(box, host, end):
 
 def merge_case(seed):
     rng = random.Random(seed)
-    top = os.path.join(TMP, "property")
+    top = os.path.join(TMP, "property", str(seed))  # of its own: a box of an earlier tree may be left
     shutil.rmtree(top, ignore_errors=True)
     root, outer = os.path.join(top, "ws"), os.path.join(top, "beside")
     for directory in (root, outer):
