@@ -18,7 +18,7 @@
 #include "../policy/value.h"
 #include "../policy/yaml.h"
 
-enum part { PART_PROFILE, PART_PERSON, PART_PERSON_JAIL, PART_JAIL, PART_WORKSPACE, PART_GIVEN, N_PARTS };
+enum part { PART_COMMAND, PART_PROFILE, PART_PERSON, PART_PERSON_JAIL, PART_JAIL, PART_WORKSPACE, PART_GIVEN, N_PARTS };
 
 struct config {
         struct hutch_policy *p; /* the caller's */
@@ -319,29 +319,28 @@ static bool has_network(const struct config *c) {
         return decided;
 }
 
-static int read_profile(struct config *c, const char *command) {
+static int read_one_profile(struct config *c, enum part part, const char *name, bool asked, const char *command,
+                            bool *ret_own) {
         _cleanup_(profile_freep) struct profile *profile = NULL;
         _cleanup_(freep) char *text = NULL;
         char line[512], stamp[128];
         struct hutch_event event;
-        const char *name;
-        bool asked;
         int r;
 
-        name = choose_profile(c, command, &asked);
-        if (!name)
-                return 0;
         r = config_profile_text(name, c->env, &text, c->err);
         if (r >= 0 && text)
                 r = profile_parse(name, text, strlen(text), &profile, c->err);
         if (r >= 0)
-                r = new_part(c->p, policy_dir(c->p), &c->parts[PART_PROFILE], c->err);
+                r = new_part(c->p, policy_dir(c->p), &c->parts[part], c->err);
         if (r >= 0)
-                r = profile_read(profile, command, c->parts[PART_PROFILE], c->err);
+                r = profile_read(profile, command, c->parts[part], c->err);
         if (r >= 0 && !has_network(c))
-                r = config_allow_urls(profile, c->p, c->env, c->parts[PART_PROFILE], c->err);
-        if (r < 0 || asked)
+                r = config_allow_urls(profile, c->p, c->env, c->parts[part], c->err);
+        if (r < 0)
                 return r;
+        *ret_own = profile->files == NULL;
+        if (asked)
+                return 0;
         snprintf(line, sizeof(line), "using profile '%s'%s%s", name, profile->summary ? ": " : "",
                  profile->summary ? profile->summary : "");
         event = event_notice(NOTICE_PROFILE_USED, name, "--profile none", line);
@@ -349,6 +348,19 @@ static int read_profile(struct config *c, const char *command) {
         if (!c->for_person || !config_first_time(c->env, stamp))
                 event.severity = HUTCH_INFO;
         return events_add(&c->p->events, &event) < 0 ? error_oom(c->err) : 0;
+}
+
+/* One of a language, which names files of a workspace, leaves the command its own. */
+static int read_profile(struct config *c, const char *command) {
+        bool asked, own = true;
+        const char *name = choose_profile(c, command, &asked), *beside;
+        int r;
+
+        if (!name)
+                return 0;
+        r = read_one_profile(c, PART_PROFILE, name, asked, command, &own);
+        beside = r >= 0 && asked && !own && command ? profile_for_command(command) : NULL;
+        return beside ? read_one_profile(c, PART_COMMAND, beside, false, command, &own) : r;
 }
 
 /* ---- together ---- */

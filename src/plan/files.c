@@ -200,14 +200,18 @@ static int add_toolchains(struct plan *plan, const struct plan_input *in) {
         for (size_t i = 0; r >= 0 && i < in->survey->n_toolchains; i++) {
                 const struct toolchain_fact *t = &in->survey->toolchains[i];
 
+                if (plan_fetches(in, t))
+                        continue;
                 r = t->link ? plan_add_step(plan, (struct step){.kind = STEP_SYMLINK,
                                                                 .dest = t->path,
                                                                 .text = t->link,
                                                                 .origin = (char *) "toolchain"})
-                            : add_granted(plan, &t->fact, t->path, false, "toolchain");
+                            : add_granted(plan, &t->fact, t->path, false, t->cache ? "cache" : "toolchain");
                 if (r >= 0)
                         r = events_note(&plan->events, NOTICE_TOOLCHAIN_ATTACHED, t->path, NULL,
-                                        "%s is attached read-only: programs of the caller's PATH live there", t->path);
+                                        "%s is attached read-only: %s", t->path,
+                                        t->cache ? "packages that were downloaded, for the workspace's package manager"
+                                                 : "programs of the caller's PATH live there");
         }
         return r;
 }

@@ -328,8 +328,9 @@ int plan_add_grants(struct plan *plan, const struct plan_input *in, struct hutch
                 return error_oom(err);
         r = add_own(plan, SCRATCH "/run", 0700);
         for (size_t i = 0; r >= 0 && i < survey->n_toolchains; i++)
-                if (!survey->toolchains[i].link)
-                        r = grant_fact(plan, &survey->toolchains[i].fact, false, "toolchain");
+                if (!survey->toolchains[i].link && !plan_fetches(in, &survey->toolchains[i]))
+                        r = grant_fact(plan, &survey->toolchains[i].fact, false,
+                                       survey->toolchains[i].cache ? "cache" : "toolchain");
         if (r < 0)
                 return error_oom(err);
         r = add_workspace(plan, in);

@@ -149,7 +149,10 @@ int plan_pass_online(struct plan *plan, const struct plan_input *in,
 static bool registry_allowed(const struct plan_input *in, const char *manager, const char *text) {
         static const struct {
                 const char *manager, *host;
-        } registries[] = {{"npm", "registry.npmjs.org"}, {"pip", "pypi.org"}, {"cargo", "index.crates.io"}};
+        } registries[] = {{"npm", "registry.npmjs.org"},
+                          {"pip", "pypi.org"},
+                          {"cargo", "index.crates.io"},
+                          {"go", "proxy.golang.org"}};
         bool any = false;
 
         for (const char *at = text; (at = strstr(at, "://")); at += 3) {
@@ -165,6 +168,19 @@ static bool registry_allowed(const struct plan_input *in, const char *manager, c
                 if (streq(registries[i].manager, manager))
                         return rule_covers(in, registries[i].host, 443);
         return false;
+}
+
+bool plan_fetches(const struct plan_input *in, const struct toolchain_fact *cache) {
+        const char *text = "", *proxy = strv_find_assignment(in->survey->env, "GOPROXY");
+
+        if (!cache->manager || !is_online(in))
+                return false;
+        if (streq(cache->manager, "go") && proxy)
+                text = proxy;
+        for (size_t i = 0; i < N_SETTINGS; i++)
+                if (in->survey->settings[i].text && streq(in->survey->settings[i].manager, cache->manager))
+                        text = in->survey->settings[i].text;
+        return policy_network(in->policy) == HUTCH_NET_OPEN || registry_allowed(in, cache->manager, text);
 }
 
 int plan_add_online(struct plan *plan, const struct plan_input *in) {

@@ -223,6 +223,8 @@ int plan_add_git_identity(struct plan *plan, const struct plan_input *in);
 int plan_add_world(struct plan *plan, const struct plan_input *in);
 /* The person's proxies, certificates and registries, where the box has a network: files, and variables. */
 int plan_add_online(struct plan *plan, const struct plan_input *in);
+/* Whether a cache stays out of the box, because its package manager may reach its registry there. */
+bool plan_fetches(const struct plan_input *in, const struct toolchain_fact *cache);
 int plan_pass_online(struct plan *plan, const struct plan_input *in,
                      int (*set)(struct plan *plan, const char *name, const char *value, const char *origin));
 int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);

@@ -5,7 +5,7 @@
  *   profile:
  *     summary: what it is for, one line
  *     commands: [claude]            # on one line: the build makes an index of it
- *     files: [package.json]         # in the workspace, for profiles that a workspace's files suggest
+ *     files: [package.json]         # of a language: it stands beside the command's own profile
  *     arguments: [--no-sandbox]     # behind the command's name: its own sandbox stands down, unless --allow-nested
  *     urls: [X_BASE_URL]            # variables of the caller's: the service that the command is to use instead
  *     keep:                         # files that the command replaces at each save: see struct kept_rule

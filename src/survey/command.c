@@ -312,6 +312,8 @@ int survey_look_for_command(struct survey *s, const struct hutch_policy *policy,
         if (!s->home || !s->home_fact.real)
                 return 0;
         r = attach_path(&w);
+        if (r >= 0)
+                r = survey_look_at_caches(s, policy);
         if (r < 0 || !name || !name[0])
                 return r;
         w.trusted = true;

@@ -52,6 +52,8 @@ struct toolchain_fact {
         char *path; /* in the home, under the caller's name for it */
         char *link; /* it is a link, with this text; else: */
         struct path_fact fact;
+        bool cache;          /* packages instead of programs */
+        const char *manager; /* which package manager fetches them; NULL: none */
 };
 
 /* A file or directory of certificates that a variable of the caller names. */
@@ -124,6 +126,8 @@ int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy);
 int survey_look_at_identity(struct survey *s);
 int survey_look_at_git(struct survey *s, bool writable);
 int survey_look_at_online(struct survey *s, const struct hutch_policy *policy);
+/* Packages that the workspace's package managers have downloaded. */
+int survey_look_at_caches(struct survey *s, const struct hutch_policy *policy);
 /* Toolchains of the home: those in the caller's PATH, and what the command `name` (NULL: shell text) needs. */
 int survey_look_for_command(struct survey *s, const struct hutch_policy *policy, const char *name, const char *cwd);
 

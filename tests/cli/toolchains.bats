@@ -73,6 +73,47 @@ checks() { expect "$1" "$(hutch "$1" 2>&1)" "$2"; }
         [ -z "$(hutch true 2>&1)" ]
 }
 
+@test "what a workspace's package managers have downloaded can be read, unless the box can fetch it" {
+        unset GOPATH GOMODCACHE CARGO_HOME npm_config_cache
+        for at in go/pkg/mod .cargo/registry .cargo/git .npm/_cacache elsewhere/registry; do
+                mkdir -p "$HOME/$at" && echo x >"$HOME/$at/part"
+        done
+        echo token | tee "$HOME/.cargo/credentials.toml" "$HOME/.npmrc" >"$HOME/.npm/key"
+        in_home() { hutch "$@" -c 'cd && find -L . -type f ! -name .gitconfig ! -name .npmrc | sort | xargs'; }
+        [ -z "$(in_home)" ]
+        : >go.mod
+        expect go "$(in_home)" ./go/pkg/mod/part
+        expect moved "$(GOMODCACHE=$HOME/elsewhere in_home --env GOMODCACHE)" "./elsewhere/registry/part ./go/pkg/mod/part"
+        mv go.mod Cargo.toml
+        expect rust "$(in_home)" "./.cargo/git/part ./.cargo/registry/part"
+        expect moved "$(CARGO_HOME=$HOME/elsewhere in_home)" ./elsewhere/registry/part
+        expect variable "$(CARGO_HOME=$HOME/elsewhere hutch printenv CARGO_HOME)" "$HOME/elsewhere"
+        mv Cargo.toml package.json
+        expect node "$(in_home)" ./.npm/_cacache/part
+        expect landlock "$(in_home --isolation landlock 2>/dev/null || echo ./.npm/_cacache/part)" ./.npm/_cacache/part
+        expect online "$(in_home --net open 2>/dev/null)" ""
+        expect none "$(in_home --profile none)" ""
+        expect user "$(in_home --as user | tr ' ' '\n' | grep _cacache)" ""
+        hutch -c 'echo evil >~/.npm/_cacache/part; echo evil >~/.npm/_cacache/new; rm -rf ~/.npm' 2>/dev/null || :
+        [ "$(cat "$HOME"/.npm/_cacache/*)" = x ]
+        mkdir sub && cd sub && expect below "$(in_home)" "" # a subdirectory of no repository has its own files alone
+        ln -sfn "$HOME/.ssh" "$HOME/.npm/_cacache/link" # a link in it leads nowhere
+        cd .. && expect link "$(hutch -c 'cat ~/.npm/_cacache/link/* 2>/dev/null || echo no')" no
+        agree
+}
+
+@test "the profile of a language allows its registry, beside the profile of the command" {
+        hutch explain --net allowlist --allow-host 203.0.113.1:443 true >/dev/null 2>&1 || skip "needs --net allowlist"
+        for one in go:proxy.golang.org node:registry.npmjs.org python:pypi.org rust:static.crates.io; do
+                [[ $(hutch explain --profile "${one%%:*}" true) == *"${one#*:}"* ]] || differs "$one"
+        done
+        [[ $(hutch explain true) != *registry.npmjs.org* ]]
+        output=$(hutch explain --profile node claude)
+        [[ $output == *registry.npmjs.org* && $output == *api.anthropic.com* ]] || differs "$output"
+        [[ $(hutch explain --profile codex claude) != *api.anthropic.com* ]] || differs "a profile with a command is the only one"
+        agree
+}
+
 @test "a command that would need too much of the home is not given it" {
         mkdir -p "$HOME/.ssh/bin" "$HOME/.config/x/bin" "$HOME/.local/share/hutch/bin"
         for at in .ssh/bin .config/x/bin .local/share/hutch/bin; do
