@@ -19,7 +19,7 @@ static const char restoring[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\03
 static const char leaving[] = "\033[?1049l";
 
 static void leave_screen(const struct terminal *t, int fd) {
-        if ((t->full && *t->full && write(fd, leaving, sizeof(leaving) - 1) < 0) ||
+        if ((t->shared && t->shared->full && write(fd, leaving, sizeof(leaving) - 1) < 0) ||
             write(fd, restoring, sizeof(restoring) - 1) < 0)
                 return;
 }
@@ -46,8 +46,8 @@ void terminal_see(struct terminal *t, const uint8_t *bytes, size_t len) {
                 t->mode = 0;
                 if (c == ';')
                         continue;
-                if (t->full && t->full_in && (c == 'h' || c == 'l'))
-                        *t->full = c == 'h';
+                if (t->shared && t->full_in && (c == 'h' || c == 'l'))
+                        t->shared->full = c == 'h';
                 t->seen = c == start[0];
         }
 }
@@ -76,9 +76,9 @@ int terminal_open(struct terminal *t, const int fds[3], struct hutch_error *err)
         }
         if (ioctl(t->fd, TIOCGWINSZ, &t->size) < 0)
                 t->size = (struct winsize){0};
-        t->full = mmap(NULL, sizeof(*t->full), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (t->full == MAP_FAILED)
-                t->full = NULL;
+        t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (t->shared == MAP_FAILED)
+                t->shared = NULL;
         t->eager = t->streams[0] && t->streams[1] && terminal_in_foreground(t);
         if (!terminal_in_foreground(t)) { /* the modes are a shell's, in the middle of its line */
                 t->modes.c_iflag |= ICRNL | IXON;
@@ -101,15 +101,26 @@ static bool same_modes(const struct termios *a, const struct termios *b) {
                memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
 }
 
-/* Whether the terminal is unchanged since hutch's end: the modes are those that it set, and the foreground is hutch's
- * own process group, or already that of the shell that saw it die. If hutch was stopped and another program has the
- * terminal, that program's modes and screen must be left alone. */
-static bool is_left_behind(const struct terminal *t, int fd, pid_t group) {
-        struct termios now;
+/* Whether hutch's own process group is in the foreground, or already that of the shell that saw it die. If hutch was
+ * stopped and another program has the terminal, that program's modes and screen must be left alone. */
+static bool is_left_behind(int fd, pid_t group) {
         pid_t foreground = tcgetpgrp(fd);
 
-        return tcgetattr(fd, &now) == 0 && same_modes(&now, &t->raw_modes) &&
-               (foreground == group || foreground == getpgid(getsid(0)));
+        return foreground == group || foreground == getpgid(getsid(0));
+}
+
+/* The modes only if they are still those that hutch set: a shell that is quick sets its own. It does not leave the
+ * alternate screen, though. */
+static void clean_up(const struct terminal *t, int fd) {
+        struct termios now;
+
+        if (tcgetattr(fd, &now) < 0)
+                return;
+        if (same_modes(&now, &t->raw_modes))
+                tcsetattr(fd, TCSANOW, &t->modes);
+        else if (!t->shared || !t->shared->raw || !t->shared->full)
+                return;
+        leave_screen(t, fd);
 }
 
 /* Waits for hutch's end. Unless a byte was received before (which means that all is well), the modes are restored. It
@@ -127,10 +138,8 @@ static void _noreturn_ guard(const struct terminal *t, int pipe) {
                 _exit(1);
         syscall(SYS_close_range, 5, ~0u, 0);
         syscall(SYS_close_range, 0, 2, 0);
-        if (read(3, &word, 1) <= 0 && is_left_behind(t, 4, group)) {
-                tcsetattr(4, TCSANOW, &t->modes);
-                leave_screen(t, 4);
-        }
+        if (read(3, &word, 1) <= 0 && is_left_behind(4, group))
+                clean_up(t, 4);
         _exit(0);
 }
 
@@ -181,6 +190,8 @@ int terminal_take(struct terminal *t) {
         if (tcsetattr(t->fd, TCSANOW, &raw) < 0)
                 return -errno;
         t->raw = true;
+        if (t->shared)
+                t->shared->raw = true;
         return 0;
 }
 
@@ -188,6 +199,8 @@ void terminal_give_back(struct terminal *t) {
         if (t->raw && terminal_in_foreground(t))
                 tcsetattr(t->fd, TCSADRAIN, &t->modes);
         t->raw = false;
+        if (t->shared)
+                t->shared->raw = false;
 }
 
 void terminal_restore_screen(const struct terminal *t) {
@@ -209,7 +222,7 @@ void terminal_close(struct terminal *t) {
         }
         t->guard = -1;
         closep(&t->fd);
-        if (t->full)
-                munmap(t->full, sizeof(*t->full));
-        t->full = NULL;
+        if (t->shared)
+                munmap(t->shared, sizeof(*t->shared));
+        t->shared = NULL;
 }

@@ -15,11 +15,17 @@
 
 #include "../base/error.h"
 
+/* What the guard has to know at hutch's end. */
+struct terminal_shared {
+        bool full; /* the alternate screen is on */
+        bool raw;  /* the terminal is hutch's */
+};
+
 struct terminal {
         int fd;                          /* the person's terminal, -1: none */
         struct termios modes, raw_modes; /* as they were, as hutch set them */
         struct winsize size;             /* when it was opened */
-        bool *full;                      /* shared with the guard: the alternate screen is on */
+        struct terminal_shared *shared;  /* with the guard */
         int seen;                        /* how far into a private mode sequence the output is */
         unsigned mode;                   /* the number in it */
         bool full_in;                    /* one of its numbers is the alternate screen */
