@@ -164,12 +164,10 @@ static void put_table(struct buf *b, const struct probes *p) {
         if (doctor_is_strong(p))
                 buf_puts(b, "\nnamespace boxes work here, and are what auto takes.\n");
         else if (doctor_has_landlock(p))
-                buf_puts(
-                        b,
-                        "\nlandlock boxes work here, and are what auto takes: commands, sessions and copy-on-write (by "
-                        "a "
-                        "private copy of the workspace), without namespaces. With what follows namespace boxes work as "
-                        "well.\n");
+                buf_puts(b,
+                         "\nlandlock boxes work here, and are what auto takes: commands, sessions, copy-on-write (by a "
+                         "private copy of the workspace) and --allow-host (TCP), without namespaces. With what follows "
+                         "namespace boxes work as well.\n");
         else
                 buf_puts(b, "\nno backend with walls works here.\n");
 }

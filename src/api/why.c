@@ -98,7 +98,7 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
         for (size_t i = 0; i < p->n_hosts && !rule; i++)
                 if (matches(&p->hosts[i], wanted))
                         rule = &p->hosts[i];
-        *ret_allowed = !(plan->traits & TRAIT_OWN_NET) ? plan->net_open : plan->network.outbound && rule != NULL;
+        *ret_allowed = plan->net_open || (plan->network.outbound && rule != NULL);
         text_put_clean(b, target, strlen(target));
         buf_puts(b, *ret_allowed ? ": allowed\n" : ": not allowed\n");
         if (*ret_allowed && plan->net_open)
@@ -116,7 +116,7 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
                         snprintf(text, sizeof(text), "the network policy is '%s'",
                                  key_name(KEY_NETWORK, policy_network(p)));
                 put(b, "rule", text, policy_origin(p, KEY_NETWORK));
-                if (plan->traits & TRAIT_OWN_NET)
+                if (plan_can_judge(plan->traits))
                         snprintf(text, sizeof(text), "--allow-host %.400s", target);
                 else
                         snprintf(text, sizeof(text),
@@ -125,7 +125,7 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
         }
 }
 
-/* The loopback of a box with a network of its own is not the host's. */
+/* The host's loopback is not the box's, unless it has the host's network. */
 static bool why_loopback(const struct hutch_policy *p, const struct plan *plan, const char *target, bool *ret_allowed,
                          struct buf *b) {
         static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -136,14 +136,17 @@ static bool why_loopback(const struct hutch_policy *p, const struct plan *plan, 
         for (size_t i = 0; i < ARRAY_SIZE(names) && !port; i++)
                 if (startswith(target, names[i]) && strchr(":", target[strlen(names[i])]))
                         port = target + strlen(names[i]);
-        if (!port || !(plan->traits & TRAIT_OWN_NET) || (*port && port_parse(port + 1, &number) < 0))
+        if (!port || plan->net_open || !plan_can_judge(plan->traits) || (*port && port_parse(port + 1, &number) < 0))
                 return false;
         *ret_allowed = plan->net_open;
         for (char **one = plan->network.host_ports; one && *one; one++)
                 *ret_allowed = *ret_allowed || streq(*one, "*") || (*port && streq(*one, port + 1));
         text_put_clean(b, target, strlen(target));
         buf_puts(b, *ret_allowed ? ": allowed\n" : ": not allowed\n");
-        put(b, "rule", *ret_allowed ? "a port of the host's loopback" : "the box has a loopback of its own",
+        put(b, "rule",
+            *ret_allowed                   ? "a port of the host's loopback"
+            : plan->traits & TRAIT_OWN_NET ? "the box has a loopback of its own"
+                                           : "the box has no loopback",
             policy_origin(p, *ret_allowed ? KEY_ALLOW_HOST_PORT : KEY_NETWORK));
         snprintf(text, sizeof(text), "--allow-host-port %s", *port ? port + 1 : "PORT");
         if (!*ret_allowed)

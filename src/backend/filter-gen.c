@@ -105,6 +105,8 @@ static const uint64_t terminal_calls[] = {TIOCSTI, TIOCLINUX, TIOCSETD};
 #endif
 static const uint64_t leases[] = {F_SETLEASE, F_SETDELEG};
 
+enum kind { CLOSED, NESTED, LANDLOCK, LANDLOCK_OPEN, LANDLOCK_RULES };
+
 static int add_refused(scmp_filter_ctx ctx, const int *calls, size_t n, int errnum) {
         int r = 0;
 
@@ -296,15 +298,53 @@ static int add_notified(scmp_filter_ctx ctx, const int *calls, size_t n) {
         return 0;
 }
 
+/* With rules for the network init makes every socket, and a relay judges whom it connects to (init/sockets.c,
+ * net/share.c). Every other way to name a peer, or to lead a judged connection another way, is closed. */
+static const struct {
+        uint32_t level, option;
+} ways_around[] = {
+        {IPPROTO_TCP, TCP_FASTOPEN},         {IPPROTO_TCP, TCP_FASTOPEN_CONNECT},
+        {IPPROTO_TCP, TCP_REPAIR},           {IPPROTO_IP, IP_OPTIONS /* source routes */},
+        {IPPROTO_IP, IP_TRANSPARENT},        {IPPROTO_IP, IP_UNICAST_IF},
+        {IPPROTO_IPV6, IPV6_2292PKTOPTIONS}, {IPPROTO_IPV6, IPV6_2292RTHDR},
+        {IPPROTO_IPV6, IPV6_PKTINFO},        {IPPROTO_IPV6, IPV6_HOPOPTS},
+        {IPPROTO_IPV6, IPV6_RTHDRDSTOPTS},   {IPPROTO_IPV6, IPV6_RTHDR},
+        {IPPROTO_IPV6, IPV6_DSTOPTS},        {IPPROTO_IPV6, IPV6_TRANSPARENT},
+        {IPPROTO_IPV6, IPV6_UNICAST_IF},     {SOL_SOCKET, SO_BINDTODEVICE},
+        {SOL_SOCKET, SO_BINDTOIFINDEX},      {SOL_SOCKET, SO_MARK},
+};
+
+static int add_judged_sockets(scmp_filter_ctx ctx) {
+        static const int notify[] = {SCMP_SYS(socket), SCMP_SYS(connect)}, no[] = {SCMP_SYS(bind), SCMP_SYS(listen)};
+        static const struct {
+                int call;
+                unsigned flags;
+        } sends[] = {{SCMP_SYS(sendto), 3}, {SCMP_SYS(sendmsg), 2}, {SCMP_SYS(sendmmsg), 3}};
+        int r = add_notified(ctx, notify, ARRAY_SIZE(notify));
+
+        if (r >= 0)
+                r = add_refused(ctx, no, ARRAY_SIZE(no), EACCES);
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sends); i++) /* MSG_FASTOPEN connects */
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EOPNOTSUPP), sends[i].call, 1,
+                                     SCMP_CMP64(sends[i].flags, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(ways_around); i++)
+                r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setsockopt), 2,
+                                     SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, ways_around[i].level),
+                                     SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, UINT32_MAX, ways_around[i].option));
+        return r;
+}
+
 /* No UNIX socket, so that no service of the host can be reached; with a closed network no socket at all. Pairs of
  * stream sockets lead to no one else; a datagram socket of a pair takes any address. */
-static int add_landlock_sockets(scmp_filter_ctx ctx, bool open) {
+static int add_landlock_sockets(scmp_filter_ctx ctx, enum kind kind) {
         const uint32_t no = SCMP_ACT_ERRNO(EACCES);
         static const uint32_t kinds[] = {SOCK_DGRAM, SOCK_RAW};
         int r;
 
-        if (!open)
+        if (kind == LANDLOCK)
                 r = seccomp_rule_add(ctx, no, SCMP_SYS(socket), 0);
+        else if (kind == LANDLOCK_RULES)
+                r = add_judged_sockets(ctx);
         else {
                 r = add_socket_rules(ctx, SCMP_SYS(socket));
                 if (r >= 0)
@@ -379,10 +419,8 @@ static int add_landlock_rules(scmp_filter_ctx ctx, int abi) {
         return r;
 }
 
-enum kind { CLOSED, NESTED, LANDLOCK, LANDLOCK_OPEN };
-
 static int add_rules(scmp_filter_ctx ctx, enum kind kind, int abi) {
-        bool nested = kind == NESTED, landlock = kind == LANDLOCK || kind == LANDLOCK_OPEN;
+        bool nested = kind == NESTED, landlock = kind >= LANDLOCK;
         int r;
 
         r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
@@ -408,7 +446,7 @@ static int add_rules(scmp_filter_ctx ctx, enum kind kind, int abi) {
                 r = add_masked(ctx, SCMP_SYS(fcntl), 1, UINT32_MAX, leases[i]);
         if (r < 0)
                 return r;
-        r = landlock ? add_landlock_sockets(ctx, kind == LANDLOCK_OPEN) : add_socket_rules(ctx, SCMP_SYS(socket));
+        r = landlock ? add_landlock_sockets(ctx, kind) : add_socket_rules(ctx, SCMP_SYS(socket));
         if (r < 0)
                 return r;
         r = add_socket_rules(ctx, SCMP_SYS(socketpair));
@@ -463,7 +501,10 @@ int main(void) {
             put_program("program_landlock_1", LANDLOCK, 1) < 0 || put_program("program_landlock_3", LANDLOCK, 3) < 0 ||
             put_program("program_landlock_6", LANDLOCK, 6) < 0 || put_program("program_open_1", LANDLOCK_OPEN, 1) < 0 ||
             put_program("program_open_3", LANDLOCK_OPEN, 3) < 0 ||
-            put_program("program_open_6", LANDLOCK_OPEN, 6) < 0) {
+            put_program("program_open_6", LANDLOCK_OPEN, 6) < 0 ||
+            put_program("program_rules_1", LANDLOCK_RULES, 1) < 0 ||
+            put_program("program_rules_3", LANDLOCK_RULES, 3) < 0 ||
+            put_program("program_rules_6", LANDLOCK_RULES, 6) < 0) {
                 fputs("filter-gen: libseccomp could not compile the table\n", stderr);
                 return 1;
         }

@@ -11,5 +11,7 @@ struct filter {
 };
 
 const struct filter *filter_for(bool allow_nested);
-/* For a box whose wall is Landlock of that ABI; open: with the network of the host. It notifies init of some calls. */
-const struct filter *filter_for_landlock(bool open, int abi);
+/* For a box whose wall is Landlock of that ABI, and whose network is the host's as far as it has one. It notifies init
+ * of some calls; FILTER_RULES: of those that make and connect sockets as well. */
+enum filter_network { FILTER_DENY, FILTER_RULES, FILTER_OPEN };
+const struct filter *filter_for_landlock(enum filter_network network, int abi);

@@ -2,7 +2,8 @@
  *
  * Landlock protects files; the filter closes what it leaves open (filter-gen.c, `landlock_*`). Sockets are denied at
  * creation: no UNIX socket at all, so that no service of the host can be reached through one, and no other socket
- * either unless the network is open. Calls that change a file's attributes, which Landlock does not cover, are
+ * either unless the network is open. With rules for the network init makes the sockets and a relay connects them
+ * (net/shared.h). Calls that change a file's attributes, which Landlock does not cover, are
  * performed by init for files beneath writable paths (init/notify.c); so are signals below Landlock ABI 6. */
 #include "backend.h"
 
@@ -27,12 +28,10 @@ static void offer(const struct hutch_policy *policy, const struct host_facts *fa
         ret->have[HUTCH_G_PROCESSES] = STRENGTH_FULL;
         ret->have[HUTCH_G_SYSCALLS] = STRENGTH_FULL;
         ret->have[HUTCH_G_IPC] = STRENGTH_FULL;
-        ret->have[HUTCH_G_NETWORK] =
-                policy_network(policy) == HUTCH_NET_DENY || policy_network(policy) == HUTCH_NET_OPEN ? STRENGTH_FULL
-                                                                                                     : STRENGTH_NONE;
+        ret->have[HUTCH_G_NETWORK] = policy_network(policy) == HUTCH_NET_LOOPBACK ? STRENGTH_NONE : STRENGTH_FULL;
         ret->lack[HUTCH_G_NETWORK] =
-                "without a network namespace only --net deny and --net open are supported: use --net open, or let "
-                "users make namespaces (see 'hutch doctor')";
+                "--net loopback needs a network namespace of the box: use --net open, or let users make namespaces "
+                "(see 'hutch doctor')";
         ret->have[HUTCH_G_PROTECTED] =
                 policy_workspace(policy) == HUTCH_WORKSPACE_RW || policy_has_access(policy, HUTCH_WRITE)
                         ? STRENGTH_PARTIAL

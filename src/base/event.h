@@ -54,6 +54,7 @@
         X(RESOLVER_SILENT, "resolver_silent", NOTICE) /* subject: a name that the host's servers did not answer for */ \
         X(DENIALS_CUT, "denials_cut", NOTICE)         /* not every refusal is in the list */                           \
         X(NETWORK_OPEN, "network_open", NOTICE)       /* the box uses the host's network */                            \
+        X(NETWORK_TCP, "network_tcp", INFO)           /* what an allowlist without a network namespace carries */      \
         X(LIMIT_WAITED, "limit_waited", INFO)         /* subject: the limit that made the run clearly longer */        \
         X(SHELL_RESTARTED, "shell_restarted", NOTICE) /* the session's shell was started again */                      \
         X(BOX_RESTARTED, "box_restarted", NOTICE)     /* the session's box was started again */                        \

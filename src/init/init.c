@@ -261,6 +261,7 @@ struct life {
         int children; /* signalfd */
         int terminal, landlock;
         int listeners[LISTENERS_MOST]; /* of the calls that init performs for the box: one a shell that it started */
+        struct sockets sockets;
         struct scratch scratch;
         pid_t target; /* -1: a session without a shell for the moment */
         pid_t attached;
@@ -557,13 +558,13 @@ static void answer(struct life *l, struct pollfd *fds) {
                 if (fds[i].fd < 0 || fds[i].fd != l->listeners[i])
                         continue;
                 if (fds[i].revents & POLLIN)
-                        notify_answer(l->listeners[i], l->in->plan);
+                        notify_answer(l->listeners[i], l->in->plan, &l->sockets);
                 else if (fds[i].revents)
                         closep(&l->listeners[i]);
         }
 }
 
-enum { FIRST_LISTENER = 3 };
+enum { FIRST_LISTENER = 4 };
 
 static void _noreturn_ watch(struct life *l) {
         struct pollfd fds[FIRST_LISTENER + LISTENERS_MOST] = {{.fd = l->children, .events = POLLIN},
@@ -575,9 +576,11 @@ static void _noreturn_ watch(struct life *l) {
                 struct signalfd_siginfo info;
                 nfds_t used = FIRST_LISTENER; /* poll() refuses more entries than RLIMIT_NOFILE allows descriptors */
 
+                fds[3] = (struct pollfd){.fd = l->sockets.relay, .events = POLLIN | (l->sockets.full ? POLLOUT : 0)};
                 for (size_t i = 0; i < LISTENERS_MOST; i++) {
-                        fds[FIRST_LISTENER + i] = (struct pollfd){.fd = l->listeners[i], .events = POLLIN};
-                        if (l->listeners[i] >= 0)
+                        fds[FIRST_LISTENER + i] =
+                                (struct pollfd){.fd = l->sockets.full ? -1 : l->listeners[i], .events = POLLIN};
+                        if (fds[FIRST_LISTENER + i].fd >= 0)
                                 used = FIRST_LISTENER + i + 1;
                 }
                 if (poll(fds, used, sampling ? SAMPLE_EVERY_MS : -1) < 0) {
@@ -590,6 +593,8 @@ static void _noreturn_ watch(struct life *l) {
                 if (fds[2].revents)
                         give_up(l);
                 answer(l, fds + FIRST_LISTENER);
+                if (fds[3].revents && l->sockets.relay >= 0)
+                        sockets_on_relay(&l->sockets, fds[3].revents);
                 if (fds[1].revents)
                         take_order(l);
                 if (fds[0].revents) {
@@ -609,10 +614,23 @@ static int announce(const struct init_input *in, int channel) {
         return r;
 }
 
+/* 0, the number of a signal that came first, or -errno. */
+static int wait_for_shared_relay(struct life *l, struct hutch_error *err) {
+        _cleanup_(closep) int theirs = -1;
+        int r = sockets_open(&l->sockets, &theirs, err);
+
+        return r < 0 ? r : network_wait_for_relay(l->in->control, theirs, err);
+}
+
 void init_run(struct init_input *in) {
         struct hutch_error err = {0};
         struct network network;
-        struct life life = {.in = in, .terminal = -1, .landlock = -1, .target = -1, .scratch = {-1, -1, ""}};
+        struct life life = {.in = in,
+                            .terminal = -1,
+                            .landlock = -1,
+                            .target = -1,
+                            .sockets = {.relay = -1},
+                            .scratch = {-1, -1, ""}};
         bool delegated = in->plan->traits & TRAIT_DELEGATED;
         int r, channel = -1, status = 125;
         sigset_t mask;
@@ -660,7 +678,8 @@ void init_run(struct init_input *in) {
                         finish(&life, r);
         }
         if (r >= 0 && relay_config_is_needed(&in->plan->network)) {
-                r = network_wait_for_relay(in->control, &err);
+                r = in->plan->network.shared ? wait_for_shared_relay(&life, &err)
+                                             : network_wait_for_relay(in->control, -1, &err);
                 if (r > 0) /* a signal came first */
                         finish(&life, r);
         }

@@ -52,7 +52,8 @@ enum init_event {
         INIT_INTERRUPTED, /* the session's shell got the interrupt that was ordered */
         INIT_HELD,        /* everything is stopped; .value is 0, or -errno and nothing is */
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
-        INIT_NETWORK,     /* with the box's network namespace, for the relay; init waits for ORDER_GO */
+        INIT_NETWORK,     /* with the box's network namespace, for the relay, or a socket to init; init waits for
+                           * ORDER_GO */
         INIT_STANDS,      /* the isolation that another program built was checked from inside, and holds */
         INIT_GUARD,       /* with the box's mount namespace, for the guard; init waits for ORDER_GO */
         INIT_HOME,        /* with the box's home, where copies of the host's files are (STEP_KEEP) */

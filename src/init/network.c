@@ -141,15 +141,19 @@ int network_wait_for_go(int control) {
         }
 }
 
-int network_wait_for_relay(int control, struct hutch_error *err) {
-        struct init_message message = {.event = INIT_NETWORK};
-        _cleanup_(closep) int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), fd = -1;
-        int r;
+static int hold_namespace(void) {
+        _cleanup_(closep) int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+        int fd = sock < 0 ? -1 : ioctl(sock, SIOCGSKNS);
 
-        if (sock >= 0)
-                fd = ioctl(sock, SIOCGSKNS);
-        if (fd < 0) /* if another program dropped init's privileges, /proc is read */
-                fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        /* if another program dropped init's privileges, /proc is read */
+        return fd >= 0 ? fd : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+int network_wait_for_relay(int control, int socket, struct hutch_error *err) {
+        struct init_message message = {.event = INIT_NETWORK};
+        _cleanup_(closep) int own = socket < 0 ? hold_namespace() : -1;
+        int fd = socket < 0 ? own : socket, r;
+
         if (fd < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot hold the network namespace: %s",
                                  errno_text(errno));

@@ -21,5 +21,6 @@ int network_join(struct network *n, struct hutch_error *err);
 /* Waits for ORDER_GO: 0, or the number of a signal that arrived first and ends the box before it began. */
 int network_wait_for_go(int control);
 
-/* Hands the namespace that init is in to the warden, which starts a relay, and waits until that is ready. */
-int network_wait_for_relay(int control, struct hutch_error *err);
+/* Hands a relay's end of a socket to the warden, or without one (-1) the namespace that init is in; the warden starts a
+ * relay with it. Waits until that is ready. */
+int network_wait_for_relay(int control, int socket, struct hutch_error *err);

@@ -380,13 +380,17 @@ static int decide(struct call *c) {
         return -ENOSYS;
 }
 
-void notify_answer(int listener, const struct plan *plan) {
+void notify_answer(int listener, const struct plan *plan, struct sockets *sockets) {
         struct call c = {.listener = listener, .plan = plan, .memory = -1};
         struct seccomp_notif_resp answer = {0};
         int r;
 
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &c.request) < 0)
                 return;
+        if (sockets_is_ours(&c.request)) {
+                sockets_take(sockets, listener, &c.request);
+                return;
+        }
         answer.id = c.request.id;
         r = decide(&c);
         answer.error = r == CONTINUE ? 0 : r;

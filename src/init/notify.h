@@ -7,9 +7,10 @@
 #pragma once
 
 #include "../plan/plan.h"
+#include "sockets.h"
 
-/* Answers one call; `listener` is readable. */
-void notify_answer(int listener, const struct plan *plan);
+/* Answers one call, or passes it on; `listener` is readable. */
+void notify_answer(int listener, const struct plan *plan, struct sockets *sockets);
 
 /* Whether a process descends from this one. */
 bool notify_is_ours(pid_t pid);

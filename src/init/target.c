@@ -128,10 +128,14 @@ static int forbid_nameless_files(void) {
         return (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
+static enum filter_network network_of(const struct plan *plan) {
+        return plan->network.shared ? FILTER_RULES : plan_has_sockets(plan) ? FILTER_OPEN : FILTER_DENY;
+}
+
 static int raise_walls(struct target *t) {
         const struct init_input *in = t->in;
         bool alone = !(in->plan->traits & TRAIT_OWN_ROOT);
-        const struct filter *filter = alone ? filter_for_landlock(plan_has_sockets(in->plan), in->facts->landlock_abi)
+        const struct filter *filter = alone ? filter_for_landlock(network_of(in->plan), in->facts->landlock_abi)
                                             : filter_for(in->plan->nested);
         int listener;
         struct sock_fprog program = {.len = (unsigned short) filter->n, .filter = (struct sock_filter *) filter->code};

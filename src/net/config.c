@@ -9,7 +9,8 @@
 #include "../base/wire.h"
 
 void relay_config_encode(const struct relay_config *config, struct buf *b) {
-        wire_put_u32(b, (config->outbound ? 1u : 0) | (config->strict ? 2u : 0) | (config->publish_auto ? 4u : 0));
+        wire_put_u32(b, (config->outbound ? 1u : 0) | (config->strict ? 2u : 0) | (config->publish_auto ? 4u : 0) |
+                                (config->shared ? 8u : 0));
         wire_put_str(b, config->log);
         wire_put_str(b, config->proxy);
         wire_put_strv(b, config->rules);
@@ -21,7 +22,8 @@ void relay_config_encode(const struct relay_config *config, struct buf *b) {
 void relay_config_get(struct wire_reader *r, struct relay_config *ret) {
         uint32_t flags = wire_get_u32(r);
 
-        *ret = (struct relay_config){.outbound = flags & 1, .strict = flags & 2, .publish_auto = flags & 4};
+        *ret = (struct relay_config){
+                .outbound = flags & 1, .strict = flags & 2, .publish_auto = flags & 4, .shared = flags & 8};
         ret->log = wire_get_str(r);
         ret->proxy = wire_get_str(r);
         ret->rules = wire_get_strv(r);

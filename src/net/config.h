@@ -12,6 +12,7 @@ struct relay_config {
         char **origins;    /* the origin of each of them */
         char **host_ports; /* of the host's loopback that the box may reach; "*": all */
         char **publish;    /* "HOSTPORT:PORT" */
+        bool shared;       /* the box has no network namespace: it shares the host's (shared.h) */
         bool publish_auto; /* every port that the box listens on, under its own number */
 };
 

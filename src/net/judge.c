@@ -179,7 +179,7 @@ size_t relay_find_siblings(struct relay *relay, const char *name, const struct a
 static int open_way(struct relay *relay, const char *name, const struct address *a) {
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < relay->n_rules; i++)
+        for (size_t i = 0; r >= 0 && i < relay->n_rules && relay->gate >= 0; i++)
                 if (rules_match_name(&relay->rules[i], 1, name, 0))
                         r = gate_allow(relay->gate, a, relay->rules[i].port, OPEN_SECONDS);
         return r;

@@ -51,7 +51,7 @@ static void take_names(struct relay *relay, const struct relay_order *order, int
         munmap(text, len);
         relay->n_rules = relay->n_own_rules;
         add_rules_from_hosts(relay);
-        for (size_t i = relay->n_own_rules; i < relay->n_rules; i++)
+        for (size_t i = relay->n_own_rules; i < relay->n_rules && relay->gate >= 0; i++)
                 (void) gate_allow(relay->gate, &relay->rules[i].range.base, relay->rules[i].port, LONG_SECONDS);
 }
 
@@ -211,7 +211,7 @@ static int listen_inside(struct relay *relay, int sockets[static GATE_SOCKETS]) 
 static const int allowed_calls[] = {
         SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_ctl, SYS_accept4, SYS_connect, SYS_getsockname, SYS_getsockopt,
         SYS_setsockopt, SYS_splice,      SYS_shutdown,  SYS_close,   SYS_sendto,  SYS_recvfrom,    SYS_sendmsg,
-        SYS_recvmsg,    SYS_pipe2,       SYS_fcntl,     SYS_bind,    SYS_listen,  SYS_getrandom,
+        SYS_recvmsg,    SYS_pipe2,       SYS_fcntl,     SYS_bind,    SYS_listen,  SYS_getrandom,   SYS_getpeername,
 };
 
 /* Started by root, it becomes an id that owns nothing. In a user namespace that does not have such an id, or without
@@ -234,7 +234,7 @@ static const char *what_is_needed(const struct relay_config *config) {
 }
 
 static int set_up(struct relay *relay, struct hutch_error *err) {
-        int sockets[GATE_SOCKETS], r;
+        int sockets[GATE_SOCKETS] = {-1, -1, -1, -1, -1}, r;
 
         r = read_config(relay, err);
         if (r < 0)
@@ -253,10 +253,12 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         relay->epoll = epoll_create1(EPOLL_CLOEXEC);
         if (relay->epoll < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot watch sockets: %s", errno_text(errno));
-        r = gate_start(RELAY_NETNS, &gate, &relay->gate, sockets, err);
+        relay->gate = -1;
+        r = relay->config.shared ? 0 : gate_start(RELAY_NETNS, &gate, &relay->gate, sockets, err);
         if (r < 0)
                 return r;
-        close(RELAY_NETNS);
+        if (!relay->config.shared)
+                close(RELAY_NETNS);
         close(RELAY_CONFIG);
         r = give_up_root(err);
         if (r >= 0)
@@ -266,6 +268,8 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         if (r < 0)
                 return r;
         r = listen_inside(relay, sockets);
+        if (r >= 0 && relay->config.shared)
+                r = shared_open(relay, RELAY_NETNS);
         if (r >= 0)
                 r = relay_watch(relay, &relay->control, EPOLLIN);
         if (r < 0)
@@ -276,10 +280,12 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
 
 static int next_timeout(const struct relay *relay) {
         uint64_t now = relay_now_ms();
-        int timeout = resolver_timeout(relay, now), flows = flow_timeout(relay, now);
+        const int others[] = {flow_timeout(relay, now), shared_timeout(relay, now), nscd_timeout(relay)};
+        int timeout = resolver_timeout(relay, now);
 
-        if (flows >= 0 && (timeout < 0 || flows < timeout))
-                timeout = flows;
+        for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+                if (others[i] >= 0 && (timeout < 0 || others[i] < timeout))
+                        timeout = others[i];
         if (relay->ready || relay->dead)
                 return 0;
         if (relay->datagrams && (timeout < 0 || timeout > 5000))
@@ -314,6 +320,9 @@ int main(void) {
                 flow_tick(&relay, now);
                 relay_bury(&relay);
                 resolver_tick(&relay, now);
+                shared_tick(&relay, now);
+                nscd_tick(&relay, now);
+                shared_bury(&relay);
                 if (relay.datagrams && now - relay.swept_ms > 1000) {
                         relay.swept_ms = now;
                         datagram_sweep(&relay, now);

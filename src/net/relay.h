@@ -1,8 +1,9 @@
 /* The relay: hutch-relay, a confined process that carries the traffic between a box's network namespace and the host's.
  *
  * The warden starts it with three descriptors: its control socket (SOCK_SEQPACKET), the configuration as bytes in a
- * memfd, and the box's network namespace. It reports RELAY_READY once the box's network is set up, or RELAY_FAILED, and
- * then what it refused and opened. It ends when the control socket is closed. */
+ * memfd, and the box's network namespace; for a box that shares the host's network a socket to the box's init instead
+ * (shared.h). It reports RELAY_READY once the box's network is set up, or RELAY_FAILED, and then what it refused and
+ * opened. It ends when the control socket is closed. */
 #pragma once
 
 #include "config.h"

@@ -97,6 +97,16 @@ struct relay {
         struct datagram *datagrams;
         size_t n_datagrams;
         uint64_t swept_ms;
+        struct {
+                struct source source;    /* requests of init */
+                struct shared *of[1024]; /* sockets of the box, by inode number */
+                struct shared *dead;
+                size_t n;
+                uint64_t *recent; /* sockets that were connected */
+                size_t n_recent;
+                struct nscd_client *clients;
+                size_t n_clients;
+        } shared; /* of a box that shares the host's network */
 };
 
 uint64_t relay_now_ms(void);
@@ -160,6 +170,18 @@ void flow_into_box(struct relay *relay, int fd, uint16_t port);
 void relay_on_datagram(struct relay *relay, struct source *source, uint32_t events);
 void datagram_sweep(struct relay *relay, uint64_t now);
 
+/* ---- sockets of a box that shares the host's network (shared.c) ---- */
+int shared_open(struct relay *relay, int fd);
+void shared_bury(struct relay *relay);
+int shared_timeout(const struct relay *relay, uint64_t now);
+void shared_tick(struct relay *relay, uint64_t now);
+
+/* ---- and its names (nscd.c) ---- */
+void nscd_serve(struct relay *relay, int fd); /* takes fd */
+void nscd_answered(struct relay *relay, uint64_t id, uint16_t type, const struct dns_answer *a);
+int nscd_timeout(const struct relay *relay);
+void nscd_tick(struct relay *relay, uint64_t now);
+
 /* ---- questions to the host's name servers (upstream.c) ---- */
 struct lookup {
         struct source source; /* the socket to the host's server */
@@ -168,6 +190,7 @@ struct lookup {
         struct address server, client; /* of the box, by datagram */
         uint16_t client_port;
         uint64_t stream; /* of the box; 0: by datagram */
+        uint64_t nscd;   /* the client that asks by nscd's protocol, 0: none */
         uint16_t id;
         unsigned tries;
         uint64_t until_ms;
@@ -187,6 +210,7 @@ void resolver_read_files(struct resolver *resolver);
 /* Waits for the addresses of a name that the relay itself needs. Returns how many. */
 size_t resolver_find_now(const struct resolver *resolver, const char *name, struct address *ret, size_t most);
 void resolver_take_texts(struct resolver *resolver, char *resolv_conf, char *hosts); /* the texts are changed */
+void resolver_start(struct relay *relay, const struct lookup *from);                 /* answered at once or later */
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port);
 void resolver_on_stream(struct relay *relay, int fd); /* takes fd */

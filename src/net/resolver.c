@@ -205,11 +205,16 @@ static void answer_stream(struct relay *relay, uint64_t id, const uint8_t *messa
 
 static void answer(struct relay *relay, const struct lookup *l, const struct dns_answer *a) {
         uint8_t message[DNS_MESSAGE];
-        size_t len = dns_build_answer(&l->question, a, message, l->stream ? sizeof(message) : l->question.room);
         struct sockaddr_storage sa;
         socklen_t sa_len;
         struct dns_socket *s;
+        size_t len;
 
+        if (l->nscd) {
+                nscd_answered(relay, l->nscd, l->question.type, a);
+                return;
+        }
+        len = dns_build_answer(&l->question, a, message, l->stream ? sizeof(message) : l->question.room);
         if (l->stream) {
                 answer_stream(relay, l->stream, message, len);
                 return;
@@ -287,7 +292,7 @@ static void give_up(struct relay *relay, struct lookup *l, int errnum) {
         l->dead = true;
 }
 
-static void start_lookup(struct relay *relay, const struct lookup *from) {
+void resolver_start(struct relay *relay, const struct lookup *from) {
         struct resolver *r = &relay->resolver;
         struct lookup *l;
         int asked;
@@ -329,7 +334,7 @@ void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, co
         struct lookup l = {.server = *server, .client = *client, .client_port = client_port};
 
         if (dns_parse_question(data, len, &l.question) >= 0)
-                start_lookup(relay, &l);
+                resolver_start(relay, &l);
 }
 
 static void on_socket(struct relay *relay, struct source *source, uint32_t events _unused_) {
@@ -376,7 +381,7 @@ static void on_stream(struct relay *relay, struct source *source, uint32_t event
                 if (s->used < len + 2)
                         return;
                 if (dns_parse_question(s->data + 2, len, &l.question) >= 0)
-                        start_lookup(relay, &l);
+                        resolver_start(relay, &l);
                 s->used -= len + 2;
                 memmove(s->data, s->data + len + 2, s->used);
         }

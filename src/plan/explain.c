@@ -79,7 +79,9 @@ static void put_list(struct buf *b, const char *label, char *const *list) {
 static void put_network(struct buf *b, const struct plan *plan) {
         char proxy[PROXY_SHOWN];
 
-        if (!(plan->traits & TRAIT_OWN_NET))
+        if (plan->network.shared && plan->network.outbound)
+                buf_printf(b, "network   allowed hosts, by TCP%s\n", plan->network.rules ? "" : ": none");
+        else if (!(plan->traits & TRAIT_OWN_NET))
                 buf_printf(b, "network   %s\n", plan->net_open ? "the host's" : "none, not even a loopback");
         else if (!plan->network.outbound)
                 buf_puts(b, "network   none but the box's own loopback\n");

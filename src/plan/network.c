@@ -45,19 +45,33 @@ bool plan_has_sockets(const struct plan *plan) {
         return plan->net_open || plan->traits & TRAIT_OWN_NET;
 }
 
+/* Without a network namespace init can still make the sockets of a box, and the relay connect them. */
+static bool shares_network(unsigned traits) {
+        return traits & TRAIT_LANDLOCK && !(traits & (TRAIT_OWN_NET | TRAIT_OWN_ROOT | TRAIT_DELEGATED));
+}
+
+bool plan_can_judge(unsigned traits) {
+        return (traits & TRAIT_OWN_NET && !(traits & TRAIT_IMAGE)) || shares_network(traits);
+}
+
 static int refuse(const struct plan_input *in, enum key key, const char *why, struct hutch_error *err) {
         return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EOPNOTSUPP, "--%s is not supported on '%s': %s",
                          key_info(key)->option, in->backend, why);
 }
 
-/* Without a separate network namespace a box has no separate ports either; and a container's may belong to root. */
+/* Without a separate network namespace a box has no separate ports either, and the relay does not see what its sockets
+ * carry; and a container's namespace may belong to root. */
 static int check_support(const struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
-        const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT};
+        const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT}, carried[] = {KEY_NET_STRICT, KEY_UPSTREAM_PROXY};
         bool own_net = plan->traits & TRAIT_OWN_NET && !(plan->traits & TRAIT_IMAGE);
+        bool shared = shares_network(in->traits);
 
         for (size_t i = 0; !own_net && i < ARRAY_SIZE(keys); i++)
-                if (policy_is_set(in->policy, keys[i]))
+                if (policy_is_set(in->policy, keys[i]) && !(keys[i] == KEY_ALLOW_HOST_PORT && shared))
                         return refuse(in, keys[i], "it needs a network namespace of the box", err);
+        for (size_t i = 0; shared && !plan->net_open && i < ARRAY_SIZE(carried); i++)
+                if (policy_is_set(in->policy, carried[i]) && policy_network(in->policy) == HUTCH_NET_ALLOWLIST)
+                        return refuse(in, carried[i], "it needs a network namespace of the box", err);
         /* The one filter of a process that can notify is init's there. */
         if (plan->network.publish_auto && !(plan->traits & TRAIT_OWN_ROOT))
                 return refuse(in, KEY_PUBLISH, "name the ports instead of 'auto'", err);
@@ -73,7 +87,8 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
             events_note(&plan->events, NOTICE_NETWORK_OPEN, NULL, NULL, "the box uses the host's network (%s)",
                         policy_origin(p, KEY_NETWORK)) < 0)
                 return error_oom(err);
-        if (!(plan->traits & TRAIT_OWN_NET) || plan->traits & TRAIT_IMAGE)
+        if ((!(plan->traits & TRAIT_OWN_NET) || plan->traits & TRAIT_IMAGE) &&
+            (!shares_network(in->traits) || plan->net_open))
                 return check_support(plan, in, err);
         r = add_rules(plan, p);
         plan->network.publish_auto = policy_network(p) == HUTCH_NET_LOOPBACK;
@@ -82,6 +97,12 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
         for (; r >= 0 && host_ports && *host_ports; host_ports++)
                 r = strv_push(&plan->network.host_ports, *host_ports);
         if (r < 0)
+                return error_oom(err);
+        plan->network.shared = !(plan->traits & TRAIT_OWN_NET) && relay_config_is_needed(&plan->network);
+        if (plan->network.shared && plan->network.outbound &&
+            events_note(&plan->events, NOTICE_NETWORK_TCP, NULL, NULL,
+                        "allowed hosts are reached by TCP alone, and by name from programs that use glibc's resolver; "
+                        "others (static Go programs, musl) reach addresses") < 0)
                 return error_oom(err);
         if (policy_is_set(p, KEY_NET_LOG)) {
                 plan->network.log = strdup(policy_text(p, KEY_NET_LOG));

@@ -227,6 +227,7 @@ int plan_add_online(struct plan *plan, const struct plan_input *in);
 bool plan_fetches(const struct plan_input *in, const struct toolchain_fact *cache);
 int plan_pass_online(struct plan *plan, const struct plan_input *in,
                      int (*set)(struct plan *plan, const char *name, const char *value, const char *origin));
+bool plan_can_judge(unsigned traits); /* whether a backend with these keeps rules for the network's hosts */
 int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* Which programs may be executed; after the steps and the environment, for the directories in which programs are. */

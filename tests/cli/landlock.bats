@@ -165,7 +165,7 @@ refused() { # OPTIONS | TEXT
 --ro ro | made read-only
 --ro /usr/bin:/srv/bin | cannot appear elsewhere
 --tmpfs /srv/x | mount namespace
---net loopback | only --net deny and --net open
+--net loopback | --net loopback needs a network namespace
 --allow-nested | needs the namespace backend
 --as root | needs the namespace backend
 --cow /usr | only the workspace can be copy-on-write

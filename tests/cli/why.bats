@@ -62,7 +62,7 @@ localhost:5432 | 1 | --allow-host-port 5432
 --allow-host-port 5432 127.0.0.1:5433 | 1 | --allow-host-port 5433
 https://u:p@example.org/x/y | 1 | --allow-host example.org:443
 http://example.org:8080/x | 1 | --allow-host example.org:8080
---isolation landlock example.org:443 | 1 | --net open' says
+--isolation landlock example.org:443 | 1 | --allow-host example.org:443' says
         run hutch why /proc/1/environ
         [[ $output != *"--ro"* ]] || differs "$output"
         run hutch --profile nome true
