@@ -14,6 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 
         if (len > OPENING_MOST)
                 len = OPENING_MOST;
+        (void) opening_read_answer(data, len);
+        kind = opening_read_again(data, len, &again);
+        if (kind == OPENING_HTTP || (kind == OPENING_TLS && (again.head > len || !again.name[0])))
+                abort();
         kind = opening_read(data, len, &o);
         if (kind == OPENING_REFUSED && !o.why)
                 abort();

@@ -138,6 +138,7 @@ void relay_bury(struct relay *relay) {
 
                 relay->dead = f->next_dead;
                 free(f->first);
+                free(f->again);
                 free(f);
         }
         if (relay->paused && relay->n_flows < relay->max_flows)
@@ -169,6 +170,14 @@ static enum carried carry(struct relay *relay, struct flow *f, int i) {
                         if (r <= 0)
                                 return r < 0 ? CARRIED_FAILED : CARRIED_ALL;
                         moved = true;
+                }
+                if (f->hello != HELLO_DONE) {
+                        int r = i == 0 ? strict_check_again(relay, f) : strict_check_answer(relay, f);
+
+                        if (r <= 0)
+                                return r < 0 ? CARRIED_FAILED : CARRIED_ALL;
+                        if (f->first) /* by this */
+                                continue;
                 }
                 if (!h->ended && most == 0)
                         h->ended = strict_has_ended(relay, f);
@@ -212,9 +221,11 @@ static enum carried carry(struct relay *relay, struct flow *f, int i) {
 
 void flow_carry(struct relay *relay, struct flow *f) {
         enum carried a, b = CARRIED_ALL;
+        bool waits;
 
         if (f->closed || f->stage != FLOW_CARRYING)
                 return;
+        waits = f->hello == HELLO_SENT;
         a = carry(relay, f, 0);
         if (a != CARRIED_FAILED)
                 b = carry(relay, f, 1);
@@ -222,6 +233,8 @@ void flow_carry(struct relay *relay, struct flow *f) {
                 flow_close(relay, f);
                 return;
         }
+        if (waits && f->hello != HELLO_SENT) /* what the client sent meanwhile may go */
+                a = CARRIED_SOME;
         if ((a == CARRIED_SOME || b == CARRIED_SOME) && !f->queued) {
                 f->queued = true;
                 f->next_ready = relay->ready;

@@ -53,6 +53,9 @@ struct flow {
         bool one_request; /* HTTP: nothing after `left` bytes is passed on */
         bool more_requests;
         uint64_t left;
+        enum { HELLO_DONE, HELLO_SENT, HELLO_AGAIN } hello; /* TLS: the server may ask for another ClientHello */
+        uint8_t *again;                                     /* what the client sent after the first */
+        size_t n_again;
 };
 
 void flow_wait_in(struct flow *f, struct waiting *list, uint64_t due_ms);
@@ -71,6 +74,9 @@ void connect_tick(struct relay *relay, uint64_t now);
 void strict_begin(struct relay *relay, struct flow *f);
 void strict_on_client(struct relay *relay, struct flow *f, uint32_t events);
 void strict_tick(struct relay *relay, uint64_t now);
+/* TLS, the two directions before the handshake is past its part in the clear. 1: go on; 0: wait; -errno. */
+int strict_check_answer(struct relay *relay, struct flow *f);
+int strict_check_again(struct relay *relay, struct flow *f);
 /* Sends what was read. 1: all of it is gone; 0: the other side takes no more now; -errno. */
 int strict_send_first(struct flow *f);
 /* The request was passed on: whether the client sends more, or has ended. */

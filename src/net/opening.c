@@ -14,7 +14,8 @@ static enum opening_kind refuse(struct opening *o, const char *why) {
 
 /* ---- TLS (RFC 8446, RFC 6066) ---- */
 
-enum { RECORD_HANDSHAKE = 22, CLIENT_HELLO = 1, SERVER_NAME = 0, HOST_NAME = 0, ECH = 0xfe0d, OLD_ESNI = 0xffce };
+enum { RECORD_CHANGE = 20, RECORD_ALERT, RECORD_HANDSHAKE, RECORD_DATA };
+enum { CLIENT_HELLO = 1, SERVER_HELLO = 2, SERVER_NAME = 0, HOST_NAME = 0, ECH = 0xfe0d, OLD_ESNI = 0xffce };
 
 struct reader {
         const uint8_t *data;
@@ -132,6 +133,7 @@ static enum opening_kind read_tls(const uint8_t *data, size_t len, struct openin
                                 return refuse(ret, "a ClientHello that is too long");
                         if (have > length + 4)
                                 return refuse(ret, "malformed TLS");
+                        ret->head = at;
                         if (have == length + 4)
                                 return part < record
                                                ? refuse(ret, "malformed TLS")
@@ -140,6 +142,44 @@ static enum opening_kind read_tls(const uint8_t *data, size_t len, struct openin
                 if (part < record)
                         return OPENING_MORE;
         }
+}
+
+enum opening_answer opening_read_answer(const uint8_t *data, size_t len) {
+        /* The random number of a ServerHello that is a HelloRetryRequest. */
+        static const uint8_t again[32] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+                                          0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+                                          0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+
+        if (len > 0 && data[0] == RECORD_ALERT)
+                return ANSWER_DONE;
+        if (len > 0 && data[0] != RECORD_HANDSHAKE)
+                return ANSWER_REFUSED;
+        if (len < OPENING_ANSWER)
+                return ANSWER_MORE;
+        /* A record that ends before the random number is of no server that is known. */
+        if (data[1] != 3 || ((size_t) data[3] << 8 | data[4]) < OPENING_ANSWER - 5 || data[5] != SERVER_HELLO)
+                return ANSWER_REFUSED;
+        return memcmp(data + 11, again, sizeof(again)) == 0 ? ANSWER_AGAIN : ANSWER_DONE;
+}
+
+enum opening_kind opening_read_again(const uint8_t *data, size_t len, struct opening *ret) {
+        enum opening_kind kind = OPENING_MORE;
+        size_t at = 0;
+
+        *ret = (struct opening){0};
+        while (len - at >= 5 && (data[at] == RECORD_CHANGE || data[at] == RECORD_DATA)) {
+                size_t record = (size_t) data[at + 3] << 8 | data[at + 4];
+
+                if (len - at - 5 < record)
+                        break;
+                at += 5 + record;
+        }
+        if (len > at && data[at] != RECORD_CHANGE && data[at] != RECORD_DATA)
+                kind = data[at] == RECORD_HANDSHAKE ? read_tls(data + at, len - at, ret) : refuse(ret, "malformed TLS");
+        ret->head += at;
+        if (kind == OPENING_MORE && len >= OPENING_MOST)
+                return refuse(ret, "a beginning that is too long");
+        return kind;
 }
 
 /* ---- HTTP (RFC 9112) ---- */

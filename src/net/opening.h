@@ -20,12 +20,19 @@ struct opening {
         char name[NAME_MAX_LENGTH + 1]; /* normalised; "" where an address was given */
         struct address address;         /* HTTP alone: the host is given as an address; .family 0: it is not */
         uint16_t port;                  /* HTTP alone, 0: none was given */
-        size_t head;                    /* HTTP alone: bytes up to the body */
+        size_t head;                    /* bytes of the ClientHello, or up to the body of the request */
         uint64_t body;                  /* HTTP alone: bytes of the body */
         const char *why;
 };
 
 enum opening_kind opening_read(const uint8_t *data, size_t len, struct opening *ret);
+
+/* TLS: what the server answers to a ClientHello. It may ask for a second one (HelloRetryRequest), which is in the clear
+ * as well, and by which servers choose; records of other types may come before that. */
+enum opening_answer { ANSWER_MORE, ANSWER_DONE, ANSWER_AGAIN, ANSWER_REFUSED };
+#define OPENING_ANSWER 43 /* bytes that are enough */
+enum opening_answer opening_read_answer(const uint8_t *data, size_t len);
+enum opening_kind opening_read_again(const uint8_t *data, size_t len, struct opening *ret);
 
 /* The head of a request as it is passed on: the connection ends with the answer. `head` is what opening_read()
  * accepted; it grows by OPENING_GROWS at most. Returns its length. */

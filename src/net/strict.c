@@ -3,8 +3,9 @@
  *
  * The bytes are read into the relay's own memory, judged there, and sent from there: what the other side gets is what
  * was judged. Of HTTP one request is passed on, with "Connection: close", and of its body as many bytes as its length
- * says; a second request is not passed on, because nothing would have judged it. What happens inside of TLS is not
- * seen. */
+ * says; a second request is not passed on, because nothing would have judged it. Of TLS
+ * the server's answer is looked at, too: it may ask for a second ClientHello, which has to have the same name. What
+ * happens inside of TLS is not seen. */
 #include <errno.h>
 
 #include "flow.h"
@@ -38,6 +39,18 @@ static int take_request(struct relay *relay, struct flow *f, const struct openin
         return 0;
 }
 
+/* What came after the ClientHello waits for the server's answer. */
+static int take_hello(struct flow *f, const struct opening *o) {
+        f->again = malloc(OPENING_MOST);
+        if (!f->again)
+                return -ENOMEM;
+        f->n_again = f->n_first - o->head;
+        memcpy(f->again, f->first + o->head, f->n_again);
+        f->n_first = o->head;
+        f->hello = HELLO_SENT;
+        return 0;
+}
+
 static void judge(struct relay *relay, struct flow *f, enum opening_kind kind, const struct opening *o) {
         struct verdict v;
 
@@ -60,7 +73,7 @@ static void judge(struct relay *relay, struct flow *f, enum opening_kind kind, c
         }
         f->rule = v.rule;
         strcpy(f->name, o->name);
-        if (kind == OPENING_HTTP && take_request(relay, f, o) < 0) {
+        if ((kind == OPENING_HTTP ? take_request(relay, f, o) : take_hello(f, o)) < 0) {
                 flow_close(relay, f);
                 return;
         }
@@ -116,6 +129,64 @@ void strict_tick(struct relay *relay, uint64_t now) {
 
         while ((f = relay->openings.first) && f->due_ms <= now)
                 refuse(relay, f, "", "neither TLS nor HTTP within 10 s");
+}
+
+static void pass_again(struct flow *f) {
+        f->hello = HELLO_DONE;
+        f->first = take_ptr(f->again);
+        f->n_first = f->n_again;
+        f->sent_first = f->n_again = 0;
+}
+
+int strict_check_answer(struct relay *relay, struct flow *f) {
+        uint8_t data[OPENING_ANSWER];
+        ssize_t n;
+
+        if (f->hello == HELLO_AGAIN)
+                return 1;
+        n = recv(f->ends[1].source.fd, data, sizeof(data), MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN)
+                return 0;
+        switch (n <= 0 ? ANSWER_DONE : opening_read_answer(data, (size_t) n)) {
+        case ANSWER_MORE:
+                return 0;
+        case ANSWER_AGAIN:
+                f->hello = HELLO_AGAIN;
+                return 1;
+        case ANSWER_DONE:
+                pass_again(f);
+                return 1;
+        default:
+                relay_refuse_opening(relay, &f->address, f->port, f->name, "a server that does not answer with TLS");
+                return -EPROTO;
+        }
+}
+
+int strict_check_again(struct relay *relay, struct flow *f) {
+        if (f->hello == HELLO_SENT)
+                return 0;
+        for (;;) {
+                enum opening_kind kind;
+                struct opening o;
+                ssize_t n;
+
+                kind = opening_read_again(f->again, f->n_again, &o);
+                if (kind == OPENING_TLS && streq(o.name, f->name)) {
+                        pass_again(f);
+                        return 1;
+                }
+                if (kind != OPENING_MORE) {
+                        relay_refuse_opening(relay, &f->address, f->port, o.name,
+                                             kind == OPENING_TLS ? "another name in a second ClientHello" : o.why);
+                        return -EPROTO;
+                }
+                n = recv(f->ends[0].source.fd, f->again + f->n_again, OPENING_MOST - f->n_again, MSG_DONTWAIT);
+                if (n < 0 && errno == EAGAIN)
+                        return 0;
+                if (n <= 0)
+                        return n < 0 ? -errno : -ECONNRESET;
+                f->n_again += (size_t) n;
+        }
 }
 
 int strict_send_first(struct flow *f) {

@@ -51,10 +51,30 @@ class _Keep(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class _Retry(scene.socketserver.BaseRequestHandler):
+    """Asks for a second ClientHello, as it is written in RFC 8446, and keeps what it got."""
+
+    def handle(self):
+        number = len(seen)
+        seen.append(self.request.recv(65536))
+        random = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+        hello = b"\3\3" + random + b"\0\x13\1\0" + b"\0\x06\0\x2b\0\2\3\4"
+        message = b"\2" + len(hello).to_bytes(3, "big") + hello
+        try:
+            self.request.sendall(b"\x16\3\3" + len(message).to_bytes(2, "big") + message)
+            while (data := self.request.recv(65536)):
+                seen[number] += data
+                self.request.sendall(b"got it")
+        except OSError:
+            pass
+
+
 class _Tls(scene._Page):
     def setup(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(TOP + "/cert", TOP + "/key")
+        if self.server.server_address[1] == 8444:  # clients begin with another curve: it asks for a second ClientHello
+            context.set_ecdh_curve("secp384r1")
         self.request = context.wrap_socket(self.request, server_side=True)
         super().setup()
 
@@ -64,6 +84,8 @@ def serve():
                     "-keyout", TOP + "/key", "-out", TOP + "/cert"], check=True, capture_output=True)
     for kind, a in ((scene._Tcp, scene.HOST4), (scene._Tcp6, scene.HOST6)):
         scene.serve(kind, a, 8443, _Tls)
+        scene.serve(kind, a, 8444, _Tls)
+        scene.serve(kind, a, 8088, _Retry)
         scene.serve(kind, a, 8085, _Record)
         scene.serve(kind, a, 8086, _Keep)
     scene.serve(scene._Tcp, scene.OTHER4, 3128, _Proxy)
@@ -186,6 +208,45 @@ print(tls('allowed.example', 8443, 'allowed.example')[:12])"""
     expect(by_rule["the name is not in the allowlist"]["fix"], "--allow-host other.example:8443")
     assert {"TLS without a name (SNI)", "the name does not lead to this address"} <= set(by_rule), by_rule
     expect(python(ALLOW, program)["stdout"].split("\n")[:3], ["through"] * 3, "control")
+
+
+@test("strict: a server that asks for a second ClientHello")
+def _():
+    program = SEND + "print(tls('allowed.example', 8444, 'allowed.example')[:12])"
+    for options in (STRICT, ALLOW):
+        through(options, program, "b'HTTP/1.1 200'")
+
+
+@test("attack on strict: another name in a second ClientHello, sent after the server asked for it, or before")
+def _():
+    program = """
+import ssl
+def hello(name):
+    out = ssl.MemoryBIO()
+    c = ssl.create_default_context(); c.check_hostname = False; c.verify_mode = ssl.CERT_NONE
+    try:
+        c.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name).do_handshake()
+    except ssl.SSLWantReadError:
+        return out.read()
+for second, early in ('allowed.example', False), ('other.example', False), ('other.example', True):
+    s = socket.create_connection(('allowed.example', 8088), timeout=10)
+    last = b'\\x14\\3\\3\\0\\1\\1' + hello(second)
+    s.sendall(hello('allowed.example') + (last if early else b''))
+    try:
+        s.recv(1000)
+        if not early:
+            s.sendall(last)
+        print(s.recv(100))
+    except OSError:
+        print('refused')""".replace("\\\\", "\\")
+    seen.clear()
+    r = python(STRICT, program)
+    expect(r["stdout"].split("\n")[:3], ["b'got it'", "refused", "refused"], r["stderr"])
+    assert len(seen) == 3 and not any(b"other.example" in s for s in seen), seen
+    expect([(d["name"], d["rule"], d["fix"]) for d in r["denials"]], [("other.example", "another name in a second ClientHello", "--allow-host other.example:8088")])
+    seen.clear()
+    python(ALLOW, program)
+    assert sum(b"other.example" in s for s in seen) == 2, ("control", seen)
 
 
 @test("attack on strict: UDP to an allowed host; the resolver goes on")

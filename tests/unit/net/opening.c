@@ -302,6 +302,46 @@ static void test_tls_tricks(void **state) {
         check(r.data, r.len, OPENING_REFUSED, "too long", "a long one");
 }
 
+static void test_tls_again(void **state) {
+        static const uint8_t again[] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
+                                        0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb,
+                                        0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+        uint8_t answer[60] = {22, 3, 3, 0, 55, 2, 0, 0, 51, 3, 3};
+        struct hello e = {.len = 0}, m, r, all = {.len = 0};
+        struct opening o;
+
+        (void) state;
+        memcpy(answer + 11, again, sizeof(again));
+        for (size_t n = 0; n < OPENING_ANSWER; n++)
+                assert_int_equal(opening_read_answer(answer, n), ANSWER_MORE);
+        assert_int_equal(opening_read_answer(answer, OPENING_ANSWER), ANSWER_AGAIN);
+        answer[42]++;
+        assert_int_equal(opening_read_answer(answer, sizeof(answer)), ANSWER_DONE);
+        answer[4] = 20;
+        assert_int_equal(opening_read_answer(answer, sizeof(answer)), ANSWER_REFUSED);
+        answer[4] = 55;
+        answer[5] = 1;
+        assert_int_equal(opening_read_answer(answer, sizeof(answer)), ANSWER_REFUSED);
+        assert_int_equal(opening_read_answer((const uint8_t *) "\25\3\1\0\2\2\50", 7), ANSWER_DONE); /* an alert */
+        assert_int_equal(opening_read_answer((const uint8_t *) "HTTP/1.1 400", 12), ANSWER_REFUSED);
+
+        put_name(&e, 0, "a.example", 9);
+        m = message(&e);
+        r = records(&m, 16384);
+        put(&all, "\24\3\3\0\1\1\27\3\3\0\3abc", 14); /* a change of ciphers, early data */
+        put(&all, r.data, r.len);
+        for (size_t n = 0; n < all.len; n++)
+                assert_int_equal(opening_read_again(all.data, n, &o), OPENING_MORE);
+        assert_int_equal(opening_read_again(all.data, all.len, &o), OPENING_TLS);
+        assert_string_equal(o.name, "a.example");
+        assert_int_equal(o.head, all.len);
+        all.data[0] = 21;
+        assert_int_equal(opening_read_again(all.data, all.len, &o), OPENING_REFUSED);
+        assert_int_equal(opening_read_again((const uint8_t *) "GET / HTTP/1.1\r\n\r\n", 18, &o), OPENING_REFUSED);
+        assert_int_equal(opening_read(r.data, r.len, &o), OPENING_TLS);
+        assert_int_equal(o.head, r.len);
+}
+
 int main(void) {
         unit_add("HTTP", test_http, NULL);
         unit_add("NUL in a host", test_http_nul, NULL);
@@ -310,5 +350,6 @@ int main(void) {
         unit_add("a head as it is passed on", test_rewrite, NULL);
         unit_add("TLS names", test_tls, NULL);
         unit_add("TLS tricks", test_tls_tricks, NULL);
+        unit_add("a second ClientHello", test_tls_again, NULL);
         return unit_run("net/opening");
 }
