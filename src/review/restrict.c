@@ -12,8 +12,11 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "../base/sanitizer.h"
@@ -34,6 +37,16 @@ static const int refused[] = {
         SYS_listen,
         SYS_accept,
         SYS_accept4,
+        SYS_shmget,
+        SYS_shmat,
+        SYS_shmctl,
+        SYS_msgget,
+        SYS_msgsnd,
+        SYS_msgrcv,
+        SYS_semget,
+        SYS_semop,
+        SYS_semtimedop,
+        SYS_mq_open,
         SYS_process_vm_readv,
         SYS_process_vm_writev,
         SYS_pidfd_getfd,
@@ -77,23 +90,65 @@ static const int refused[] = {
         SYS_syslog,
 };
 
-static int install_filter(void) {
-        struct sock_filter program[ARRAY_SIZE(refused) + 8];
-        struct sock_fprog prog = {.filter = program};
-        size_t n = 0;
+struct program {
+        struct sock_filter code[2 * ARRAY_SIZE(refused) + 64];
+        size_t n;
+};
 
-        program[n++] = (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
-        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-        program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-        program[n++] = (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32,
-                                                     (unsigned char) (ARRAY_SIZE(refused) + 1), 0);
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
+
+static void put(struct program *p, const struct sock_filter *code, size_t n) {
+        memcpy(p->code + p->n, code, n * sizeof(*code));
+        p->n += n;
+}
+
+static void refuse(struct program *p, int call, int error) {
+        const struct sock_filter code[] = {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned) call, 0, 1), REFUSE(error)};
+
+        put(p, code, ARRAY_SIZE(code));
+}
+
+/* `how` compares the lower half of an argument, which is all that the kernel looks at here. */
+static void refuse_if(struct program *p, int call, unsigned arg, unsigned how, unsigned value) {
+        const struct sock_filter code[] = {
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned) call, 0, 4),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned) offsetof(struct seccomp_data, args) + 8 * arg),
+                BPF_JUMP(BPF_JMP | how | BPF_K, value, 0, 1),
+                REFUSE(EPERM),
+                LOAD(nr),
+        };
+
+        put(p, code, ARRAY_SIZE(code));
+}
+
+static int install_filter(void) {
+        static const struct sock_filter begin[] = {
+                LOAD(arch),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                LOAD(nr),
+                BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1),
+                REFUSE(EPERM),
+        };
+        static const struct sock_filter end[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+        struct program p = {0};
+        struct sock_fprog prog = {.filter = p.code};
+
+        put(&p, begin, ARRAY_SIZE(begin));
         for (size_t i = 0; i < ARRAY_SIZE(refused); i++)
-                program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned) refused[i],
-                                                             (unsigned char) (ARRAY_SIZE(refused) - i), 0);
-        program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-        program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-        prog.len = (unsigned short) n;
+                refuse(&p, refused[i], EPERM);
+        refuse(&p, SYS_clone3, ENOSYS); /* its flags cannot be seen */
+        refuse_if(&p, SYS_clone, 0, BPF_JSET,
+                  CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                          CLONE_NEWCGROUP);
+        /* A pair of datagram sockets could send to any name. */
+        refuse_if(&p, SYS_socketpair, 1, BPF_JSET, SOCK_DGRAM);
+        /* What would be typed for the person. */
+        refuse_if(&p, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
+        refuse_if(&p, SYS_ioctl, 1, BPF_JEQ, TIOCLINUX);
+        put(&p, end, ARRAY_SIZE(end));
+        prog.len = (unsigned short) p.n;
         return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) < 0 ? -errno : 0;
 }
 

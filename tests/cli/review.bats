@@ -178,20 +178,25 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
 		        : 2>/dev/null >"$path" && out+=" ${path##*/}"
 		done
 		{ : 3<>/dev/tcp/127.0.0.1/1; } 2>"$T/ws/socket"
-		echo "asked:$out" 2>/dev/null >"$HOME/.local/state/hutch/boxes/said"
-		exit 1
+		exec perl -e 'use Socket; use Errno "EPERM"; my $out = $ARGV[0];
+		        $out .= " dgram" if socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0);
+		        $out .= " stream" if socketpair($a, $b, AF_UNIX, SOCK_STREAM, 0);
+		        my $id = shmget(0, 64, 0600);
+		        if (defined $id) { $out .= " shm"; shmctl($id, 0, 0) }
+		        my $key = "x"; ioctl(STDIN, 0x5412, $key); $out .= " type" if $! != EPERM; # TIOCSTI; it is no terminal
+		        open(F, ">", "$ENV{HOME}/.local/state/hutch/boxes/said"); print F "asked:$out\n"; exit 1' "$out"
 	END
         chmod +x "$T/bin/git"
         export T
         asked() { PATH=$T/bin:$PATH hutch "$@" >/dev/null 2>&1; cat "$STATE/said"; rm -f "$STATE/said" "$STATE/inside" "$T/ws/inside"; }
         cow 'echo int >>src/main.c'
         run "$T/bin/git" # the control
-        [ "$(cat "$STATE/said")" = "asked: stray inside inside" ] && rm "$HOME/stray" || differs "control: $(cat "$STATE/said")"
+        [ "$(cat "$STATE/said")" = "asked: stray inside inside dgram stream shm type" ] && rm "$HOME/stray" || differs "control: $(cat "$STATE/said")"
         [[ $(cat socket) == *[Rr]efused* ]] || differs "control: $(cat socket)"
         rm -f socket
-        [ "$(asked diff)" = "asked: inside" ] || differs "diff: $(asked diff)"
+        [ "$(asked diff)" = "asked: inside stream" ] || differs "diff: $(asked diff)"
         [ ! -e "$HOME/stray" ] && [ ! -e inside ] && [ ! -e socket ] || differs "written: $(ls "$HOME" .)"
-        [ "$(asked apply)" = "asked: inside inside" ] || differs "apply"
+        [ "$(asked apply)" = "asked: inside inside stream" ] || differs "apply"
         [ ! -e "$HOME/stray" ] && [[ $(cat socket) == *"not permitted"* ]] || differs "apply: $(ls "$HOME") $(cat socket)"
         rm -f socket
         agree
