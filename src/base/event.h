@@ -68,7 +68,7 @@
           WARNING) /* subject: the workspace's own policy file, which is not read at all */                            \
         X(DOCKER, "docker",                                                                                            \
           WARNING)                /* subject: the engine's socket or host, which the box can use or could not get */   \
-        X(GUESS, "guess", NOTICE) /* subject: a path; why the command may have failed */                               \
+        X(GUESS, "guess", NOTICE) /* subject: a path or profile; why the command may have failed */                    \
         X(FIRST_RUN, "first_run", NOTICE)           /* what a box can do, once on a host */                            \
         X(EVENTS_DROPPED, "events_dropped", NOTICE) /* there were more events than a result holds */
 

@@ -70,6 +70,50 @@ static bool try_word(const struct plan *plan, enum cause cause, const char *word
         return true;
 }
 
+/* A name without a directory: what was to be written is in the directory that the command started in. */
+static bool try_directory(const struct plan *plan, enum cause cause, struct report *report) {
+        struct hutch_event event;
+        struct place_answer a;
+        char text[1024];
+
+        if (cause != CAUSE_READ_ONLY)
+                return false;
+        plan_look_up(plan, plan->cwd, &a);
+        if (a.place != PLACE_READ)
+                return false;
+        snprintf(text, sizeof(text), "a guess: %.400s is %s: %s", plan->cwd, place_name(a.place), a.rule);
+        text_clean_in_place(text);
+        event = event_notice(NOTICE_GUESS, plan->cwd, a.fix[0] ? a.fix : NULL, text);
+        report_event(report, &event);
+        return true;
+}
+
+/* What package managers print when they do not reach their registry, and the profile that allows it. */
+static bool guess_registry(const struct plan *plan, const char *text, struct report *report) {
+        static const struct {
+                const char *host, *profile;
+        } registries[] = {
+                {"registry.npmjs.org", "node"},   {"pypi.org", "python"},      {"host='pypi", "python"},
+                {"': /simple/", "python"},        {"index.crates.io", "rust"}, {"static.crates.io", "rust"},
+                {"files.pythonhosted", "python"}, {"proxy.golang.org", "go"},
+        };
+        struct hutch_event event;
+        char line[128], fix[64];
+
+        if (plan->net_open || plan->network.outbound || !(plan->traits & TRAIT_OWN_NET))
+                return false;
+        for (size_t i = 0; i < ARRAY_SIZE(registries); i++) {
+                if (!strstr(text, registries[i].host))
+                        continue;
+                snprintf(line, sizeof(line), "a guess: the command needs packages from a registry");
+                snprintf(fix, sizeof(fix), "--profile %s, which allows it", registries[i].profile);
+                event = event_notice(NOTICE_GUESS, registries[i].profile, fix, line);
+                report_event(report, &event);
+                return true;
+        }
+        return false;
+}
+
 static bool guess_line(const struct plan *plan, char *line, struct report *report) {
         enum cause cause = cause_of(line);
 
@@ -83,7 +127,7 @@ static bool guess_line(const struct plan *plan, char *line, struct report *repor
                 if (n > 0 && try_word(plan, cause, word, report))
                         return true;
         }
-        return false;
+        return try_directory(plan, cause, report);
 }
 
 void guess_add(const struct plan *plan, const char *tail, size_t len, struct report *report) {
@@ -93,6 +137,8 @@ void guess_add(const struct plan *plan, const char *tail, size_t len, struct rep
         for (size_t i = 0; copy && i < len; i++)
                 copy[i] = tail[i] ? tail[i] : ' ';
 
+        if (copy && guess_registry(plan, copy, report))
+                n++;
         for (char *next = copy, *line; next && n < GUESSES_MOST && (line = strsep(&next, "\r\n"));)
                 n += guess_line(plan, line, report);
 }

@@ -82,6 +82,10 @@ static void suggest(const char *path, struct place_answer *a) {
                                  "the profile keeps it read-only: change it outside of the box");
                         break;
                 }
+                if (streq(a->step->origin, "workspace")) {
+                        snprintf(a->fix, sizeof(a->fix), "--workspace rw, or --workspace cow and then 'hutch apply'");
+                        break;
+                }
                 snprintf(a->fix, sizeof(a->fix),
                          a->step->flags & STEP_GRANTED ? "--rw %.400s" : "--cow / to write to a copy of the system",
                          path);

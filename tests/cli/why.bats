@@ -76,6 +76,9 @@ http://example.org:8080/x | 1 | --allow-host example.org:8080
         need git
         git init -q .
         [[ $(at_terminal 'sh -c "echo x >.git/config"') == *"a guess: $T/ws/.git/config is read-only"*"config: allow"* ]] || differs config
+        [[ $(at_terminal '--workspace ro touch new') == *"a guess: $T/ws is read-only"*"--workspace rw"* ]] || differs workspace
+        [[ $(at_terminal "sh -c 'echo getaddrinfo EAI_AGAIN registry.npmjs.org >&2; exit 1'") == *"a guess: "*"--profile node"* ]] || differs registry
+        [[ $(at_terminal "--net open sh -c 'echo registry.npmjs.org >&2; exit 1'") != *guess* ]] || differs "registry, with a network"
         [[ $(at_terminal 'ls nosuch') != *guess* ]] || differs "a file that the host lacks too"
         [[ $(at_terminal 'false') != *guess* ]] || differs "nothing was printed"
         [[ $(at_terminal "sh -c 'cat $HOME/.ssh/id_rsa; true'") != *guess* ]] || differs "the command succeeded"
