@@ -36,7 +36,7 @@ static int explain(const struct invocation *in) {
 const struct verb verb_explain = {
         .name = "explain",
         .synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
-        .summary = "show what a box would be made of; runs nothing",
+        .summary = "show the plan of a box, without running anything",
         .flags = VERB_COMMAND,
         .box_options = HUTCH_OPTION_BOX,
         .preset = HUTCH_PRESET_RUN,

@@ -42,7 +42,7 @@ void cli_help_short(FILE *to) {
               "\n"
               "  hutch make test                  run a command\n"
               "  hutch --workspace cow -c 'TEXT'  keep its changes apart; then 'hutch diff', 'hutch apply'\n"
-              "  hutch session start              a shell that stays; then 'hutch session run -- COMMAND'\n"
+              "  hutch session start              a persistent shell; then 'hutch session run -- COMMAND'\n"
               "\n"
               "'hutch help' lists commands and options, 'hutch doctor' what this host can enforce.\n",
               to);

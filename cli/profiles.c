@@ -1,4 +1,4 @@
-/* hutch profiles: what comes with hutch for well-known commands. */
+/* hutch profiles: the profiles that come with hutch for well-known commands. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static int profiles(const struct invocation *in) {
 const struct verb verb_profiles = {
         .name = "profiles",
         .synopsis = "[show NAME]",
-        .summary = "what comes with hutch for well-known commands",
+        .summary = "list and show the profiles for well-known commands",
         .max_args = 2,
         .run = profiles,
 };

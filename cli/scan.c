@@ -1,4 +1,4 @@
-/* hutch scan: findings of the script scanner. */
+/* hutch scan: scans scripts and prints the findings. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static const struct option options[] = {
 const struct verb verb_scan = {
         .name = "scan",
         .synopsis = "[OPTIONS] FILE|DIR…",
-        .summary = "findings of the script scanner",
+        .summary = "scan scripts for dangerous code",
         .min_args = 1,
         .max_args = -1,
         .options = options,

@@ -330,6 +330,6 @@ static const struct verb *const subverbs[] = {&start_verb,  &run_verb,  &state_v
 const struct verb verb_session = {
         .name = "session",
         .synopsis = "start|run|state|reset|attach|list|stop …",
-        .summary = "a shell that stays, usable from any process",
+        .summary = "a persistent shell, usable from any process",
         .subverbs = subverbs,
 };

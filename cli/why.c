@@ -64,7 +64,7 @@ static int why(const struct invocation *in) {
 const struct verb verb_why = {
         .name = "why",
         .synopsis = "[OPTIONS] PATH|HOST[:PORT]",
-        .summary = "whether a box reaches it, by which rule, and what would change that",
+        .summary = "show whether a box can reach a path or host, and why",
         .min_args = 1,
         .max_args = 1,
         .box_options = HUTCH_OPTION_BOX,

@@ -79,7 +79,7 @@ static int wrap(const struct invocation *in) {
 const struct verb verb_wrap = {
         .name = "wrap",
         .synopsis = "[OPTIONS] [--] COMMAND [ARG…]",
-        .summary = "rewrite a command so that it runs in a box when something else starts it",
+        .summary = "rewrite a command so that it runs in a box when another program starts it",
         .flags = VERB_COMMAND,
         .box_options = HUTCH_OPTION_BOX,
         .preset = HUTCH_PRESET_RUN,

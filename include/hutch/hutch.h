@@ -317,7 +317,7 @@ typedef struct hutch_box_options {
         bool keep_changes;      /* copy-on-write changes outlive the box, for review; else they go with it */
         const char *id; /* continues a kept box with its copy-on-write directories; "": the newest of the policy's
                          * workspace; NULL: a new box */
-        /* A shell that stays: what a run changes (directory, variables, functions, jobs) the next one finds. */
+        /* A persistent shell: what a run changes (directory, variables, functions, jobs) the next one finds. */
         bool session;
         const char *shell; /* of the session, as a path in the box; NULL: bash if it exists, else sh */
         const char *name;  /* of the session: other processes find it by hutch_box_attach(), and it outlives this one */

@@ -1,4 +1,4 @@
-/* Sessions: boxes with a shell that stays. The shell is managed by the warden (src/session); this is the API to it. */
+/* Sessions: boxes with a persistent shell. The shell is managed by the warden (src/session); this is the API to it. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -22,7 +22,7 @@ struct tracked;
 
 enum box_kind {
         BOX_COMMANDS, /* each run is a command in a fresh box, over the same layers */
-        BOX_SESSION,  /* a shell that stays, opened by this process */
+        BOX_SESSION,  /* a persistent shell, opened by this process */
         BOX_ATTACHED, /* a named session that another process opened; its layers are not ours */
 };
 

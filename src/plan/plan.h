@@ -109,7 +109,7 @@ struct plan {
         unsigned n_layers;
         bool ephemeral;       /* layers in memory, lost when the box ends */
         char *channel;        /* of a session: the directory of its FIFOs and texts, as a path in the box */
-        bool session;         /* argv is a shell that stays, and is served commands; see src/session */
+        bool session;         /* argv is a persistent shell that is sent commands; see src/session */
         struct events events; /* notices, for the result */
         /* Which programs may be executed (src/policy/commands.h); enforced by init/commands.c. */
         bool commands;                          /* not every one */
