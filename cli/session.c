@@ -124,6 +124,11 @@ static int run_request(const struct invocation *in, hutch_request *request) {
                 request->user = NULL;
                 return fail(&err);
         }
+        /* The layer in which changes are looked for is the box's. */
+        if (!request->no_changes && cli_confine(NULL, NULL, 0, NULL) < 0) {
+                hutch_box_close(box);
+                return EXIT_HUTCH;
+        }
         hutch_box_run(box, request, &result, &err);
         request->user = NULL;
         status = result ? result->exit_code : EXIT_HUTCH;
@@ -180,6 +185,10 @@ static int state(const struct invocation *in) {
 
         if (hutch_box_attach(name_of(in), &box, &err) < 0)
                 return fail(&err);
+        if (cli_confine(NULL, NULL, 0, NULL) < 0) { /* the state is the box's text */
+                hutch_box_close(box);
+                return EXIT_HUTCH;
+        }
         r = hutch_box_state(box, &text, &err);
         hutch_box_close(box);
         if (r < 0)
