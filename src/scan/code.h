@@ -5,6 +5,12 @@
 
 enum token_kind { TOKEN_NAME, TOKEN_STRING, TOKEN_NUMBER, TOKEN_OPERATOR, TOKEN_LINE };
 
+struct piece {
+        const char *src;
+        size_t len;
+        struct piece *next;
+};
+
 struct token {
         enum token_kind kind;
         bool dynamic; /* of a string: it holds expressions, \1 in its text */
@@ -13,6 +19,8 @@ struct token {
         uint32_t partner; /* of a bracket: the matching one; 0: none */
         const char *s;    /* a string's is decoded */
         size_t len;
+        char quote;
+        struct piece *pieces; /* of a dynamic string: its expressions, one for each \1 */
 };
 
 struct tokens {

@@ -102,9 +102,8 @@ static void script_import(struct code *c, size_t i) {
                code_tok(c, from)->kind != TOKEN_STRING)
                 from++;
         if (code_tok(c, from)->kind == TOKEN_STRING && from == i + 1) {
-                code_note_module(
-                        c, from,
-                        code_module(c, (struct constant){code_tok(c, from)->s, code_tok(c, from)->len, true}));
+                code_note_module(c, from,
+                                 code_module(c, (struct constant){code_tok(c, from)->s, code_tok(c, from)->len, true}));
                 return;
         }
         if (!code_is_word(c, from, "from") || code_tok(c, from + 1)->kind != TOKEN_STRING)
@@ -140,6 +139,25 @@ bool code_import(struct code *c, size_t i) {
 
 /* ---- assignments ---- */
 
+/* NAME += "text" */
+static void append(struct code *c, size_t name, size_t from) {
+        struct binding *b = code_find(c, code_tok(c, name)->s, code_tok(c, name)->len);
+        struct text t = {.arena = &c->s->arena};
+        struct constant v;
+        size_t end;
+
+        if (!b || !b->text)
+                return;
+        v = code_fold(c, from, &end);
+        if (v.known && b->text_len + v.len < 65536) {
+                text_add(&t, b->text, b->text_len);
+                text_add(&t, v.s, v.len);
+                b->text = text_str(&t);
+                b->text_len = t.len;
+        } else
+                b->text = NULL;
+}
+
 void code_assignment(struct code *c, size_t equals) {
         size_t left = equals - 1, end, at = equals + 1;
         struct constant v;
@@ -161,6 +179,10 @@ void code_assignment(struct code *c, size_t equals) {
                         bind_names(c, open, name);
                 return;
         }
+        if (code_is_op(c, left, '+') && left > 0 && code_tok(c, left - 1)->kind == TOKEN_NAME) {
+                append(c, left - 1, at);
+                return;
+        }
         if (code_tok(c, left)->kind != TOKEN_NAME || code_is_op(c, left - 1, '.'))
                 return;
         v = code_fold(c, at, &end);
@@ -171,6 +193,10 @@ void code_assignment(struct code *c, size_t equals) {
                 b->text_len = v.len;
                 if (v.len > 3)
                         match_string(c->s, c->unit, code_tok(c, at)->off, v.s, v.len);
+                return;
+        }
+        if (code_is_op(c, at, '[') && code_tok(c, at)->partner) {
+                code_bind(c, code_name(c, left))->list = at;
                 return;
         }
         name = code_tok(c, at)->kind == TOKEN_NAME || code_is_op(c, at, '(') ? code_primary(c, at, &end, &call) : NULL;

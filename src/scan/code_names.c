@@ -52,6 +52,7 @@ struct binding *code_bind(struct code *c, const char *name) {
         }
         b->target = NULL;
         b->text = NULL;
+        b->list = 0;
         return b;
 }
 
@@ -88,10 +89,12 @@ static const char *plain_name(const char *name) {
                                               "globals.",
                                               "vars.",
                                               "this.constructor.constructor",
-                                              "module."};
+                                              "module.",
+                                              "sys.modules."};
 
         for (size_t i = 0; i < sizeof(globals) / sizeof(globals[0]); i++)
-                if (strncmp(name, globals[i], strlen(globals[i])) == 0 && name[strlen(globals[i])])
+                if (name[0] == globals[i][0] && strncmp(name, globals[i], strlen(globals[i])) == 0 &&
+                    name[strlen(globals[i])] && strcmp(name, "sys.modules.get") != 0)
                         return plain_name(name + strlen(globals[i]));
         return name;
 }
@@ -108,17 +111,73 @@ static void note_passed(struct code *c, const char *name, size_t open) {
         c->passed[c->n_passed++].open = open;
 }
 
+static bool ends_with(const char *name, const char *end) {
+        size_t n = strlen(name), m = strlen(end);
+
+        return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static bool gives_module(const char *name) {
+        static const char *const names[] = {"__import__", "importlib.import_module",  "importlib.__import__", "require",
+                                            "import",     "process.getBuiltinModule", "createRequire",        "_load"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (strcmp(name, names[i]) == 0)
+                        return true;
+        return ends_with(name, ".createRequire") || ends_with(name, "._load");
+}
+
+/* What a name without its last part leads to: os.__getattribute__("system"), globals.get("eval"). */
+static const char *looked_up(struct code *c, const char *name, size_t open) {
+        static const char *const objects[] = {"os",          "globals",    "builtins", "__builtins__",
+                                              "sys.modules", "subprocess", "posix",    "pty",
+                                              "process",     "globalThis", "window",   "global"};
+        const char *dot = strrchr(name, '.'), *object;
+        struct constant v;
+        size_t end;
+
+        if (!dot || (strcmp(dot, ".get") != 0 && strcmp(dot, ".__getattribute__") != 0))
+                return NULL;
+        object = arena_copy(&c->s->arena, name, (size_t) (dot - name));
+        for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
+                if (strcmp(object, objects[i]) == 0) {
+                        v = code_fold(c, open + 1, &end);
+                        return v.known ? plain_name(code_join(c, object, v.s, v.len)) : NULL;
+                }
+        return NULL;
+}
+
+/* The name of a function that is computed, of an object whose functions run code: it is hidden on purpose. */
+static void note_hidden(struct code *c, const char *object, size_t from, size_t to) {
+        static const char *const objects[] = {"os",     "subprocess", "builtins",     "__builtins__",
+                                              "posix",  "pty",        "globals",      "globalThis",
+                                              "window", "global",     "child_process"};
+        bool computed = false;
+
+        for (size_t i = from; i < to; i++)
+                computed = computed || code_is_op(c, i, '(') || (c->python && code_is_op(c, i, '['));
+        for (size_t i = 0; computed && i < ARRAY_SIZE(objects); i++)
+                if (strcmp(object, objects[i]) == 0)
+                        match_value(c->s, c->unit, code_tok(c, from)->off, "(computed)");
+}
+
 /* __import__("x"), require("x"), getattr(x, "y"): what they give. */
 static const char *special_call(struct code *c, const char *name, size_t open, bool *ret_is_module) {
         size_t end, at;
         struct constant v;
         bool call;
 
-        if (strcmp(name, "__import__") == 0 || strcmp(name, "importlib.import_module") == 0 ||
-            strcmp(name, "require") == 0 || strcmp(name, "import") == 0 || strcmp(name, "importlib.__import__") == 0) {
+        if (gives_module(name)) {
+                const char *module;
+
                 v = code_fold(c, open + 1, &end);
                 *ret_is_module = v.known;
-                return v.known ? code_module(c, v) : NULL;
+                if (!v.known)
+                        return NULL;
+                module = code_module(c, v);
+                if (c->passing)
+                        code_note_module(c, open, module);
+                return module;
         }
         if (strcmp(name, "getattr") == 0 || strcmp(name, "Reflect.get") == 0) {
                 const char *object = code_primary(c, open + 1, &at, &call);
@@ -126,13 +185,15 @@ static const char *special_call(struct code *c, const char *name, size_t open, b
                 if (!object || !code_is_op(c, at, ','))
                         return NULL;
                 v = code_fold(c, at + 1, &end);
+                if (!v.known)
+                        note_hidden(c, object, at + 1, code_tok(c, open)->partner);
                 return v.known ? plain_name(code_join(c, object, v.s, v.len)) : NULL;
         }
         if (strcmp(name, "globals") == 0 || strcmp(name, "locals") == 0)
                 return "globals";
         if (strcmp(name, "vars") == 0)
                 return code_primary(c, open + 1, &at, &call);
-        return NULL;
+        return looked_up(c, name, open);
 }
 
 /* A name with everything behind it that leads to a function: a.b["c"](…).d. Ends before the bracket of the last call.
@@ -154,6 +215,8 @@ const char *code_primary(struct code *c, size_t i, size_t *ret_end, bool *ret_ca
                 c->depth++;
                 name = code_primary(c, at, ret_end, ret_call);
                 c->depth--;
+                if (name && !c->python && code_is_word(c, *ret_end, "as")) /* (x as any) */
+                        *ret_end = last;
                 if (!name || *ret_end != last)
                         return NULL;
                 *ret_end = last + 1;
@@ -166,7 +229,11 @@ const char *code_primary(struct code *c, size_t i, size_t *ret_end, bool *ret_ca
                 size_t at = *ret_end, end;
 
                 if (code_is_op(c, at, '?') && code_is_op(c, at + 1, '.'))
+                        at += code_is_op(c, at + 2, '(') || code_is_op(c, at + 2, '[') ? 2 : 1;
+                else if (!c->python && code_is_op(c, at, '!') && /* TypeScript: x!(…) */
+                         (code_is_op(c, at + 1, '(') || code_is_op(c, at + 1, '.') || code_is_op(c, at + 1, '[')))
                         at++;
+                *ret_end = at > *ret_end && code_is_op(c, at, '(') ? at : *ret_end;
                 if (code_is_op(c, at, '.') && code_tok(c, at + 1)->kind == TOKEN_NAME) {
                         if (!code_is_word(c, at + 1, "call") && !code_is_word(c, at + 1, "apply") &&
                             !code_is_word(c, at + 1, "bind") && !code_is_word(c, at + 1, "__dict__") &&
@@ -180,8 +247,10 @@ const char *code_primary(struct code *c, size_t i, size_t *ret_end, bool *ret_ca
                         c->depth++;
                         v = code_fold(c, at + 1, &end);
                         c->depth--;
-                        if (!v.known || end != code_tok(c, at)->partner)
+                        if (!v.known || end != code_tok(c, at)->partner) {
+                                note_hidden(c, name, at + 1, code_tok(c, at)->partner);
                                 break;
+                        }
                         name = plain_name(code_join(c, name, v.s, v.len));
                         *ret_end = end + 1;
                 } else if (code_is_op(c, at, '(') && code_tok(c, at)->partner && c->depth < 24) {
@@ -194,7 +263,7 @@ const char *code_primary(struct code *c, size_t i, size_t *ret_end, bool *ret_ca
                         c->depth--;
                         if (special)
                                 name = special;
-                        else if (!code_is_op(c, next, '.'))
+                        else if (!code_is_op(c, next, '.') || code_decodes(name))
                                 break;
                         else
                                 note_passed(c, name, at);

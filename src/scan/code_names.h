@@ -7,6 +7,7 @@ struct binding {
         const char *name, *target; /* the dotted name behind it */
         const char *text;          /* or a constant string */
         size_t text_len;
+        size_t list; /* or a list: the token of its bracket */
         struct binding *next;
 };
 
@@ -43,6 +44,8 @@ const char *code_join(struct code *c, const char *a, const char *b, size_t b_len
 
 /* A constant string, through concatenation and decoding. */
 struct constant code_fold(struct code *c, size_t i, size_t *ret_end);
+
+bool code_decodes(const char *name);
 
 /* A name with everything behind it that leads to a function: a.b["c"](…).d. Ends before the bracket of the last call.
  */

@@ -82,9 +82,10 @@ static void put_escape(struct lexer *l, struct text *t) {
 }
 
 /* An expression in a template, behind its brace; up to the matching one. */
-static void skip_expression(struct lexer *l, struct text *t) {
+static void skip_expression(struct lexer *l, struct text *t, struct piece ***tail) {
         size_t from = l->pos;
         unsigned nested = 0;
+        struct piece *piece = arena_alloc(&l->s->arena, sizeof(*piece));
 
         for (; l->pos < l->len; l->pos++) {
                 char c = l->src[l->pos];
@@ -95,15 +96,31 @@ static void skip_expression(struct lexer *l, struct text *t) {
         }
         if (l->pos - from > 2)
                 scan_inner(l->s, l->unit, from, l->src + from, l->pos - from, l->unit->language, true);
+        *piece = (struct piece){.src = l->src + from, .len = l->pos - from};
+        **tail = piece;
+        *tail = &piece->next;
         if (l->pos < l->len)
                 l->pos++;
         text_addc(t, '\1');
+}
+
+/* A line of JavaScript whose quotation marks do not match: an apostrophe in the text of JSX, or a language that is not
+ * understood. What stands behind the first mark is scanned by itself, because it may be code. */
+static void rescan_line(struct lexer *l, char quote) {
+        const char *line = memrchr(l->src, '\n', l->pos), *at;
+
+        line = line ? line + 1 : l->src;
+        at = memchr(line, quote, (size_t) (l->src + l->pos - line));
+        if (!l->python && at && l->src + l->pos - at > 8)
+                scan_inner(l->s, l->unit, (size_t) (at + 1 - l->src), at + 1, (size_t) (l->src + l->pos - at - 1),
+                           l->unit->language, true);
 }
 
 static void read_string(struct lexer *l, size_t off, bool raw, bool format) {
         char quote = l->src[l->pos];
         bool triple = l->python && at(l, 1) == quote && at(l, 2) == quote;
         struct text t = {.arena = &l->s->arena};
+        struct piece *pieces = NULL, **tail = &pieces;
         struct token *token;
         bool dynamic = false;
 
@@ -123,17 +140,19 @@ static void read_string(struct lexer *l, size_t off, bool raw, bool format) {
                         l->pos += triple ? 3 : 1;
                         break;
                 }
-                if (c == '\n' && !triple && quote != '`')
-                        break; /* not terminated: the line ends it */
+                if (c == '\n' && !triple && quote != '`') { /* not terminated: the line ends it */
+                        rescan_line(l, quote);
+                        break;
+                }
                 if (c == '\\' && !raw)
                         put_escape(l, &t);
                 else if (quote == '`' && c == '$' && at(l, 1) == '{') {
                         l->pos += 2;
-                        skip_expression(l, &t);
+                        skip_expression(l, &t, &tail);
                         dynamic = true;
                 } else if (format && c == '{' && at(l, 1) != '{') {
                         l->pos++;
-                        skip_expression(l, &t);
+                        skip_expression(l, &t, &tail);
                         dynamic = true;
                 } else {
                         text_addc(&t, c);
@@ -144,6 +163,27 @@ static void read_string(struct lexer *l, size_t off, bool raw, bool format) {
         }
         token = add(l, TOKEN_STRING, off, text_str(&t), t.len);
         token->dynamic = dynamic;
+        token->quote = quote;
+        token->pieces = pieces;
+}
+
+/* if (…) /regex/, while (…) /regex/ */
+static bool closes_condition(const struct lexer *l, const struct token *last) {
+        static const char *const words[] = {"if", "while", "for", "with"};
+        unsigned depth = 0;
+
+        for (const struct token *t = last; t > l->out->v && last - t < 4096; t--) {
+                depth += t->kind == TOKEN_OPERATOR && t->op == ')';
+                if (t->kind == TOKEN_OPERATOR && t->op == '(' && --depth == 0) {
+                        t--;
+                        for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+                                if (t->kind == TOKEN_NAME && strlen(words[i]) == t->len &&
+                                    memcmp(words[i], t->s, t->len) == 0)
+                                        return true;
+                        return false;
+                }
+        }
+        return false;
 }
 
 /* Whether a slash begins a regular expression: not behind a value. */
@@ -162,11 +202,14 @@ static bool regex_may_begin(const struct lexer *l) {
                                 return true;
                 return false;
         }
-        return last->kind == TOKEN_OPERATOR && last->op != ')' && last->op != ']' && last->op != '}';
+        if (last->kind == TOKEN_OPERATOR && last->op == ')')
+                return closes_condition(l, last);
+        return last->kind == TOKEN_OPERATOR && last->op != ']';
 }
 
 static bool skip_regex(struct lexer *l) {
-        bool class = false;
+        bool class = false, brace = l->out->n && l->out->v[l->out->n - 1].op == '}';
+        size_t from = l->pos + 1;
 
         for (size_t i = l->pos + 1; i < l->len && l->src[i] != '\n'; i++) {
                 char c = l->src[i];
@@ -179,6 +222,9 @@ static bool skip_regex(struct lexer *l) {
                         class = false;
                 else if (c == '/' && !class) {
                         l->pos = i + 1;
+                        /* Behind a brace it may be a division: then this is code. */
+                        if (brace && i - from > 8 && memchr(l->src + from, '(', i - from))
+                                scan_inner(l->s, l->unit, from, l->src + from, i - from, l->unit->language, true);
                         return true;
                 }
         }
@@ -204,6 +250,34 @@ static bool skip_comment(struct lexer *l) {
 
 static bool is_name(int c) {
         return c == '_' || (c == '$') || c >= 0x80 || (c >= 0 && isalnum(c));
+}
+
+static bool is_ascii(const char *s, size_t len) {
+        while (len-- > 0)
+                if (*s++ & 0x80)
+                        return false;
+        return true;
+}
+
+/* Python reads letters of other widths and styles as the plain ones (NFKC): fullwidth, and those of mathematics. */
+static void plain_name(struct text *t, const char *s, size_t len) {
+        const unsigned char *u = (const unsigned char *) s;
+
+        for (size_t i = 0; i < len; i++) {
+                unsigned v;
+
+                if (i + 2 < len && u[i] == 0xef && (u[i + 1] == 0xbc || u[i + 1] == 0xbd)) {
+                        v = (unsigned) ((u[i + 1] & 0x3f) << 6 | (u[i + 2] & 0x3f)) + 0xf000 - 0xff00 + 0x20;
+                        i += 2;
+                        text_addc(t, (char) v);
+                } else if (i + 3 < len && u[i] == 0xf0 && u[i + 1] == 0x9d && u[i + 2] >= 0x90 && u[i + 2] <= 0x9f) {
+                        v = (unsigned) ((u[i + 2] & 0x3f) << 6 | (u[i + 3] & 0x3f)) - 0x400;
+                        i += 3;
+                        text_addc(t, v < 676 ? "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[v % 52]
+                                             : (char) ('0' + (v - 974) % 10));
+                } else
+                        text_addc(t, s[i]);
+        }
 }
 
 static void read_name(struct lexer *l) {
@@ -237,6 +311,11 @@ static void read_name(struct lexer *l) {
                         read_string(l, from, raw, format);
                         return;
                 }
+        }
+        if (l->python && !is_ascii(l->src + from, l->pos - from)) {
+                plain_name(&t, l->src + from, l->pos - from);
+                add(l, TOKEN_NAME, from, text_str(&t), t.len);
+                return;
         }
         add(l, isdigit((unsigned char) l->src[from]) ? TOKEN_NUMBER : TOKEN_NAME, from, l->src + from, l->pos - from);
 }

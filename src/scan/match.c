@@ -248,6 +248,15 @@ void match_import(struct scan *s, const struct unit *unit, size_t off, const cha
                         scan_add(s, unit, off, shapes[i]->rule);
 }
 
+void match_value(struct scan *s, const struct unit *unit, size_t off, const char *name) {
+        size_t n;
+        struct shape *const *shapes = rules_find(s->rules->values, name, &n);
+
+        for (size_t i = 0; i < n; i++)
+                if (shapes[i]->rule->languages & unit->language)
+                        scan_add(s, unit, off, shapes[i]->rule);
+}
+
 void match_call(struct scan *s, const struct unit *unit, size_t off, const char *name, const char *args,
                 size_t args_len, const struct field *strings, size_t n_strings, bool dynamic) {
         size_t n;

@@ -59,14 +59,15 @@ static int read_shape_key(struct reading *in, struct shape *shape, const char *k
                 char ***words;
                 struct regex **regex;
         } keys[] = {
-                {"command", &shape->command, NULL},     {"option", &shape->option, NULL},
-                {"without", &shape->without, NULL},     {"other", &shape->other, NULL},
-                {"into", &shape->into, NULL},           {"from", &shape->from, NULL},
-                {"call", &shape->call, NULL},           {"import", &shape->import, NULL},
-                {"contains", &shape->contains, NULL},   {"argument", NULL, &shape->argument},
-                {"arguments", NULL, &shape->arguments}, {"string", NULL, &shape->string},
-                {"write", NULL, &shape->write},         {"read", NULL, &shape->read},
-                {"assign", NULL, &shape->assign},       {"text", NULL, &shape->text},
+                {"command", &shape->command, NULL},   {"option", &shape->option, NULL},
+                {"without", &shape->without, NULL},   {"other", &shape->other, NULL},
+                {"into", &shape->into, NULL},         {"from", &shape->from, NULL},
+                {"call", &shape->call, NULL},         {"import", &shape->import, NULL},
+                {"value", &shape->value, NULL},       {"contains", &shape->contains, NULL},
+                {"argument", NULL, &shape->argument}, {"arguments", NULL, &shape->arguments},
+                {"string", NULL, &shape->string},     {"write", NULL, &shape->write},
+                {"read", NULL, &shape->read},         {"assign", NULL, &shape->assign},
+                {"text", NULL, &shape->text},
         };
 
         if (streq(key, "dynamic")) {
@@ -79,9 +80,10 @@ static int read_shape_key(struct reading *in, struct shape *shape, const char *k
                 if (streq(key, keys[i].key))
                         return keys[i].words ? read_words(in, value, keys[i].words)
                                              : read_regex(in, value, keys[i].regex);
-        return bad(in, value,
-                   "unknown condition (known: command other option without into from call import contains argument "
-                   "arguments string write read assign text dynamic)");
+        return bad(
+                in, value,
+                "unknown condition (known: command other option without into from call import value contains argument "
+                "arguments string write read assign text dynamic)");
 }
 
 static int read_shape(struct reading *in, yaml_node_t *node, struct rule *rule) {
@@ -197,6 +199,7 @@ static void rule_free(struct rule *rule) {
                 strv_free(s->from);
                 strv_free(s->call);
                 strv_free(s->import);
+                strv_free(s->value);
                 strv_free(s->contains);
                 regex_free(s->argument);
                 regex_free(s->arguments);
@@ -511,13 +514,15 @@ static int index_shape(struct rules *rules, struct shape *s) {
                 r = add_names(rules->calls, s->call, s);
         if (r >= 0)
                 r = add_names(rules->imports, s->import, s);
+        if (r >= 0)
+                r = add_names(rules->values, s->value, s);
         if (r >= 0 && s->string && !s->command && !s->call)
                 r = push(&rules->strings, &rules->n_strings, s);
         else if (r >= 0 && s->text)
                 r = push(&rules->texts, &rules->n_texts, s);
         else if (r >= 0 && s->assign)
                 r = push(&rules->assigns, &rules->n_assigns, s);
-        else if (r >= 0 && !s->command && !s->call && !s->import)
+        else if (r >= 0 && !s->command && !s->call && !s->import && !s->value)
                 r = push(&rules->any_command, &rules->n_any_command, s);
         return r;
 }
@@ -530,11 +535,13 @@ int rules_finish(struct rules *rules, struct hutch_error *err) {
                 for (size_t k = 0; k < rules->items[i]->n_shapes; k++)
                         names += strv_length(rules->items[i]->shapes[k].command) +
                                  strv_length(rules->items[i]->shapes[k].call) +
-                                 strv_length(rules->items[i]->shapes[k].import);
+                                 strv_length(rules->items[i]->shapes[k].import) +
+                                 strv_length(rules->items[i]->shapes[k].value);
         rules->commands = index_new(names);
         rules->calls = index_new(names);
         rules->imports = index_new(names);
-        if (!rules->commands || !rules->calls || !rules->imports)
+        rules->values = index_new(names);
+        if (!rules->commands || !rules->calls || !rules->imports || !rules->values)
                 return error_oom(err);
         for (size_t i = 0; r >= 0 && i < rules->n; i++)
                 for (size_t k = 0; r >= 0 && k < rules->items[i]->n_shapes; k++)
@@ -554,6 +561,7 @@ void rules_free(struct rules *rules) {
         index_free(rules->commands);
         index_free(rules->calls);
         index_free(rules->imports);
+        index_free(rules->values);
         free(rules->strings);
         free(rules->texts);
         free(rules->any_command);

@@ -24,8 +24,8 @@ struct regex;
 struct shape {
         struct rule *rule;
         char **command, **other, **option, **without, **into, **from; /* commands of the shell */
-        char **call, **import;                                        /* calls and modules of Python and JavaScript */
-        char **contains; /* for `string` and `text`: one of these must be in it */
+        char **call, **import, **value; /* calls, modules, and functions that are not called but handed on */
+        char **contains;                /* for `string` and `text`: one of these must be in it */
         struct regex *argument, *arguments, *string, *write, *read, *assign, *text;
         int dynamic; /* 1: an argument is not known before the run; -1: all are */
 };
@@ -43,7 +43,7 @@ struct rule {
 struct rules {
         struct rule **items;
         size_t n;
-        struct shape_index *commands, *calls, *imports;
+        struct shape_index *commands, *calls, *imports, *values;
         struct shape **strings, **texts, **any_command, **assigns;
         size_t n_strings, n_texts, n_any_command, n_assigns;
         struct needles *needles;

@@ -102,6 +102,7 @@ void match_string(struct scan *s, const struct unit *unit, size_t off, const cha
 void match_assignment(struct scan *s, const struct unit *unit, size_t off, const char *text, size_t len);
 void match_text(struct scan *s, const struct unit *unit);
 void match_import(struct scan *s, const struct unit *unit, size_t off, const char *module);
+void match_value(struct scan *s, const struct unit *unit, size_t off, const char *name);
 /* args: the arguments as normalised text; strings: those that are constant. */
 void match_call(struct scan *s, const struct unit *unit, size_t off, const char *name, const char *args,
                 size_t args_len, const struct field *strings, size_t n_strings, bool dynamic);

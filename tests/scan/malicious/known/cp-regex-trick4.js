@@ -1,0 +1,2 @@
+{}
+/'/.test(1); require('child_process').exec(x) //'

