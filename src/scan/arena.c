@@ -94,7 +94,8 @@ static bool grow(struct text *t, size_t more) {
 void text_add(struct text *t, const char *s, size_t len) {
         if (!grow(t, len))
                 return;
-        memcpy(t->s + t->len, s, len);
+        if (len > 0)
+                memcpy(t->s + t->len, s, len);
         t->len += len;
         t->s[t->len] = 0;
 }

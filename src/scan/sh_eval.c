@@ -16,7 +16,7 @@ static const struct value unknown;
 
 /* The text of a here-document, with what is known put in. */
 static struct value here_text(struct eval *ev, const struct sh_redir *r) {
-        const char *body = r->body;
+        const char *body = r->body ? r->body : "";
         size_t len = r->body_len;
         bool dynamic = false;
 
