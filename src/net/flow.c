@@ -96,7 +96,8 @@ static void give_pipe(struct relay *relay, struct half *h) {
 static bool is_over(const struct flow *f) {
         const struct half *asked = &f->halves[0];
 
-        return f->halves[1].shut && (asked->shut || (f->one_request && f->left == 0 && !f->first && asked->held == 0));
+        return f->halves[1].shut &&
+               (asked->shut || (f->one_request && f->left == 0 && !f->first.data && asked->held == 0));
 }
 
 void flow_close(struct relay *relay, struct flow *f) {
@@ -137,8 +138,7 @@ void relay_bury(struct relay *relay) {
                 struct flow *f = relay->dead;
 
                 relay->dead = f->next_dead;
-                free(f->first);
-                free(f->again);
+                strict_forget(relay, f);
                 free(f);
         }
         if (relay->paused && relay->n_flows < relay->max_flows)
@@ -164,8 +164,8 @@ static enum carried carry(struct relay *relay, struct flow *f, int i) {
                 bool moved = false;
                 ssize_t n;
 
-                if (i == 0 && f->first) {
-                        int r = strict_send_first(f);
+                if (i == 0 && f->first.data) {
+                        int r = strict_send_first(relay, f);
 
                         if (r <= 0)
                                 return r < 0 ? CARRIED_FAILED : CARRIED_ALL;
@@ -176,7 +176,7 @@ static enum carried carry(struct relay *relay, struct flow *f, int i) {
 
                         if (r <= 0)
                                 return r < 0 ? CARRIED_FAILED : CARRIED_ALL;
-                        if (f->first) /* by this */
+                        if (f->first.data) /* by this */
                                 continue;
                 }
                 if (!h->ended && most == 0)

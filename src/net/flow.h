@@ -23,6 +23,11 @@ struct end {
         struct address to; /* of those that the relay connects */
 };
 
+struct bytes {
+        uint8_t *data; /* NULL: none */
+        size_t n, room;
+};
+
 enum flow_stage {
         FLOW_OPENING,    /* network.strict: the first bytes are awaited */
         FLOW_CONNECTING, /* the other side is */
@@ -48,14 +53,13 @@ struct flow {
         struct flow *next_ready, *next_dead, *next_waiting, *previous_waiting;
 
         /* network.strict: what was read to be judged, and has to be sent before anything else */
-        uint8_t *first;
-        size_t n_first, sent_first;
+        struct bytes first;
+        size_t sent_first;
         bool one_request; /* HTTP: nothing after `left` bytes is passed on */
         bool more_requests;
         uint64_t left;
         enum { HELLO_DONE, HELLO_SENT, HELLO_AGAIN } hello; /* TLS: the server may ask for another ClientHello */
-        uint8_t *again;                                     /* what the client sent after the first */
-        size_t n_again;
+        struct bytes again;                                 /* what the client sent after the first */
 };
 
 void flow_wait_in(struct flow *f, struct waiting *list, uint64_t due_ms);
@@ -78,6 +82,7 @@ void strict_tick(struct relay *relay, uint64_t now);
 int strict_check_answer(struct relay *relay, struct flow *f);
 int strict_check_again(struct relay *relay, struct flow *f);
 /* Sends what was read. 1: all of it is gone; 0: the other side takes no more now; -errno. */
-int strict_send_first(struct flow *f);
+int strict_send_first(struct relay *relay, struct flow *f);
+void strict_forget(struct relay *relay, struct flow *f);
 /* The request was passed on: whether the client sends more, or has ended. */
 bool strict_has_ended(struct relay *relay, struct flow *f);

@@ -87,6 +87,7 @@ struct relay {
         bool paused; /* listeners are not watched: there are too many flows */
         struct flow *ready, *dead;
         struct waiting openings;                  /* flows whose first bytes are awaited */
+        size_t opening_bytes;                     /* of memory for them */
         struct waiting rivals, connects, leavers; /* flows that connect, in the order of their time */
         size_t n_rivals;
         struct pipes {

@@ -10,7 +10,52 @@
 
 #include "flow.h"
 
-#define OPENING_MS 10000 /* for the first bytes */
+#define OPENING_MS 10000       /* for the first bytes */
+#define BYTES_FIRST 4096       /* as much as most ClientHellos and requests take */
+#define BYTES_ALL (32ul << 20) /* of all connections */
+
+static void forget(struct relay *relay, struct bytes *b) {
+        relay->opening_bytes -= b->room;
+        free(b->data);
+        *b = (struct bytes){0};
+}
+
+void strict_forget(struct relay *relay, struct flow *f) {
+        forget(relay, &f->first);
+        forget(relay, &f->again);
+}
+
+/* For one byte more at least. */
+static int grow(struct relay *relay, struct bytes *b) {
+        size_t room = b->room ? 2 * b->room : BYTES_FIRST;
+        uint8_t *data;
+
+        if (b->n < b->room)
+                return 0;
+        if (relay->opening_bytes + room - b->room > BYTES_ALL)
+                return -ENOBUFS;
+        data = realloc(b->data, room);
+        if (!data)
+                return -ENOMEM;
+        relay->opening_bytes += room - b->room;
+        b->data = data;
+        b->room = room;
+        return 0;
+}
+
+/* The number of bytes, 0 at the end, -EAGAIN, or another error. */
+static ssize_t receive(struct relay *relay, int fd, struct bytes *b) {
+        int r = grow(relay, b);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = recv(fd, b->data + b->n, b->room - b->n, MSG_DONTWAIT);
+        if (n < 0)
+                return -errno;
+        b->n += (size_t) n;
+        return n;
+}
 
 static void refuse(struct relay *relay, struct flow *f, const char *name, const char *why) {
         relay_refuse_opening(relay, &f->address, f->port, name, why);
@@ -19,8 +64,8 @@ static void refuse(struct relay *relay, struct flow *f, const char *name, const 
 
 /* The head is written anew, and bytes after the request are dropped. */
 static int take_request(struct relay *relay, struct flow *f, const struct opening *o) {
-        uint8_t *out = malloc(o->head + OPENING_GROWS + (f->n_first - o->head));
-        size_t n, body = f->n_first - o->head;
+        size_t body = f->first.n - o->head, room = f->first.n + OPENING_GROWS, n;
+        uint8_t *out = malloc(room);
 
         if (!out)
                 return -ENOMEM;
@@ -29,25 +74,31 @@ static int take_request(struct relay *relay, struct flow *f, const struct openin
                 f->more_requests = true;
                 relay_refuse_opening(relay, &f->address, f->port, f->name, "a second request on one connection");
         }
-        n = opening_rewrite(f->first, o->head, out);
-        memcpy(out + n, f->first + o->head, body);
-        free(f->first);
-        f->first = out;
-        f->n_first = n + body;
+        n = opening_rewrite(f->first.data, o->head, out);
+        memcpy(out + n, f->first.data + o->head, body);
+        forget(relay, &f->first);
+        f->first = (struct bytes){.data = out, .n = n + body, .room = room};
+        relay->opening_bytes += room;
         f->one_request = true;
         f->left = o->body - body;
         return 0;
 }
 
 /* What came after the ClientHello waits for the server's answer. */
-static int take_hello(struct flow *f, const struct opening *o) {
-        f->again = malloc(OPENING_MOST);
-        if (!f->again)
-                return -ENOMEM;
-        f->n_again = f->n_first - o->head;
-        memcpy(f->again, f->first + o->head, f->n_again);
-        f->n_first = o->head;
+static int take_hello(struct relay *relay, struct flow *f, const struct opening *o) {
+        size_t rest = f->first.n - o->head;
+
         f->hello = HELLO_SENT;
+        if (rest == 0)
+                return 0;
+        f->again.data = malloc(f->first.room);
+        if (!f->again.data)
+                return -ENOMEM;
+        f->again.room = f->first.room;
+        f->again.n = rest;
+        relay->opening_bytes += f->again.room;
+        memcpy(f->again.data, f->first.data + o->head, rest);
+        f->first.n = o->head;
         return 0;
 }
 
@@ -73,7 +124,7 @@ static void judge(struct relay *relay, struct flow *f, enum opening_kind kind, c
         }
         f->rule = v.rule;
         strcpy(f->name, o->name);
-        if ((kind == OPENING_HTTP ? take_request(relay, f, o) : take_hello(f, o)) < 0) {
+        if ((kind == OPENING_HTTP ? take_request(relay, f, o) : take_hello(relay, f, o)) < 0) {
                 flow_close(relay, f);
                 return;
         }
@@ -84,11 +135,6 @@ static void judge(struct relay *relay, struct flow *f, enum opening_kind kind, c
 }
 
 void strict_begin(struct relay *relay, struct flow *f) {
-        f->first = malloc(OPENING_MOST);
-        if (!f->first) {
-                flow_close(relay, f);
-                return;
-        }
         flow_wait_in(f, &relay->openings, relay_now_ms() + OPENING_MS);
 }
 
@@ -97,14 +143,20 @@ void strict_on_client(struct relay *relay, struct flow *f, uint32_t events) {
                 flow_close(relay, f);
                 return;
         }
+        if (!(events & (EPOLLIN | EPOLLRDHUP))) /* a connection that is silent takes no memory */
+                return;
         for (;;) {
-                ssize_t n = recv(f->ends[0].source.fd, f->first + f->n_first, OPENING_MOST - f->n_first, MSG_DONTWAIT);
+                ssize_t n = receive(relay, f->ends[0].source.fd, &f->first);
                 enum opening_kind kind;
                 struct opening o;
 
-                if (n < 0 && errno == EAGAIN)
+                if (n == -EAGAIN)
                         return;
-                if (n <= 0 && f->n_first > 0) {
+                if (n == -ENOBUFS || n == -ENOMEM) {
+                        refuse(relay, f, "", "too many connections that do not say what they ask for");
+                        return;
+                }
+                if (n <= 0 && f->first.n > 0) {
                         refuse(relay, f, "", "neither TLS nor a plain HTTP/1 request");
                         return;
                 }
@@ -112,8 +164,7 @@ void strict_on_client(struct relay *relay, struct flow *f, uint32_t events) {
                         flow_close(relay, f);
                         return;
                 }
-                f->n_first += (size_t) n;
-                kind = opening_read(f->first, f->n_first, &o);
+                kind = opening_read(f->first.data, f->first.n, &o);
                 if (kind == OPENING_MORE)
                         continue;
                 if (kind == OPENING_REFUSED)
@@ -133,9 +184,9 @@ void strict_tick(struct relay *relay, uint64_t now) {
 
 static void pass_again(struct flow *f) {
         f->hello = HELLO_DONE;
-        f->first = take_ptr(f->again);
-        f->n_first = f->n_again;
-        f->sent_first = f->n_again = 0;
+        f->first = f->again;
+        f->again = (struct bytes){0};
+        f->sent_first = 0;
 }
 
 int strict_check_answer(struct relay *relay, struct flow *f) {
@@ -170,7 +221,7 @@ int strict_check_again(struct relay *relay, struct flow *f) {
                 struct opening o;
                 ssize_t n;
 
-                kind = opening_read_again(f->again, f->n_again, &o);
+                kind = opening_read_again(f->again.data, f->again.n, &o);
                 if (kind == OPENING_TLS && streq(o.name, f->name)) {
                         pass_again(f);
                         return 1;
@@ -180,18 +231,17 @@ int strict_check_again(struct relay *relay, struct flow *f) {
                                              kind == OPENING_TLS ? "another name in a second ClientHello" : o.why);
                         return -EPROTO;
                 }
-                n = recv(f->ends[0].source.fd, f->again + f->n_again, OPENING_MOST - f->n_again, MSG_DONTWAIT);
-                if (n < 0 && errno == EAGAIN)
+                n = receive(relay, f->ends[0].source.fd, &f->again);
+                if (n == -EAGAIN)
                         return 0;
                 if (n <= 0)
-                        return n < 0 ? -errno : -ECONNRESET;
-                f->n_again += (size_t) n;
+                        return n < 0 ? (int) n : -ECONNRESET;
         }
 }
 
-int strict_send_first(struct flow *f) {
-        while (f->sent_first < f->n_first) {
-                ssize_t n = send(f->ends[1].source.fd, f->first + f->sent_first, f->n_first - f->sent_first,
+int strict_send_first(struct relay *relay, struct flow *f) {
+        while (f->sent_first < f->first.n) {
+                ssize_t n = send(f->ends[1].source.fd, f->first.data + f->sent_first, f->first.n - f->sent_first,
                                  MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (n < 0)
@@ -199,8 +249,7 @@ int strict_send_first(struct flow *f) {
                 f->sent_first += (size_t) n;
                 f->halves[0].total += (uint64_t) n;
         }
-        free(f->first);
-        f->first = NULL;
+        forget(relay, &f->first);
         return 1;
 }
 

@@ -101,6 +101,20 @@ def wait_for(what, message):
         time.sleep(0.02)
 
 
+def children(pid):  # their names by process id
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        pids = f.read().split()
+    names = {}
+    for p in pids:
+        with open(f"/proc/{p}/comm") as f:
+            names[int(p)] = f.read().strip()
+    return names
+
+
+def relay_of(p):
+    return next(pid for pid, name in children(p.pid).items() if name == "hutch-relay")
+
+
 def codes(result):
     return [n["code"] for n in result["notices"]]
 

@@ -238,7 +238,7 @@ for second, early in ('allowed.example', False), ('other.example', False), ('oth
             s.sendall(last)
         print(s.recv(100))
     except OSError:
-        print('refused')""".replace("\\\\", "\\")
+        print('refused')"""
     seen.clear()
     r = python(STRICT, program)
     expect(r["stdout"].split("\n")[:3], ["b'got it'", "refused", "refused"], r["stderr"])
@@ -276,6 +276,50 @@ s = socket.create_connection(('allowed.example', 80), timeout=20)
 for c in b'GET / HTTP/1.1\\r\\nHost: allowed.example\\r\\n\\r\\n':
     s.sendall(bytes([c])); time.sleep(0.001)
 print(s.recv(100)[:15])""", "b'HTTP/1.1 200 OK'")
+
+
+@test("attack on strict: thousands of connections with long beginnings: the relay's memory is bounded, and others work afterwards")
+def _():
+    p = start(STRICT, PRELUDE + SEND + r"""
+import resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+socket.getaddrinfo('allowed.example', 80)
+held = []
+for i in range(4000):
+    s = socket.socket(); s.setblocking(False); s.connect_ex(('203.0.113.7', 8083)); held.append(s)
+sent = 0
+for s in held:
+    try:
+        sent += s.send(b'GET /' + b'a' * 15000)
+    except OSError:
+        pass
+print('held', sent, flush=True)
+while not os.path.exists('go'):
+    time.sleep(0.02)
+for s in held:
+    s.close()
+for i in range(100):
+    try:
+        print(send('allowed.example', 8085, b'GET / HTTP/1.1\r\nHost: allowed.example\r\n\r\n')[-3:], flush=True)
+        break
+    except OSError:
+        time.sleep(0.1)
+""")
+    said, sizes = [], []
+    for line in p.stdout:
+        e = json.loads(line)
+        if e["type"] == "output":
+            said.append(e["data"].strip())
+        if e["type"] == "output" and said[-1].startswith("held"):
+            for i in range(10):
+                with open(f"/proc/{relay_of(p)}/status") as f:
+                    sizes.append(int(f.read().split("VmRSS:")[1].split()[0]))
+                time.sleep(0.05)
+            open(WS + "/go", "w").close()
+    assert int(said[0].split()[1]) > 40_000_000, (said, "control: what was sent is more than it may hold")
+    os.unlink(WS + "/go")
+    assert max(sizes) < 60_000, sizes
+    expect(said[1:], ["b'yes'"])
 
 
 @test("strict: the key of policy files, what explain prints, and --net open beside it")
