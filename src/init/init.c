@@ -554,7 +554,7 @@ static bool sample(struct life *l) {
 
 /* The box's calls; a filter that no process has any more has no listener either. */
 static void answer(struct life *l, struct pollfd *fds) {
-        for (size_t i = 0; i < ARRAY_SIZE(l->listeners); i++) {
+        for (size_t i = 0; i < ARRAY_SIZE(l->listeners) && !l->sockets.full; i++) {
                 if (fds[i].fd < 0 || fds[i].fd != l->listeners[i])
                         continue;
                 if (fds[i].revents & POLLIN)

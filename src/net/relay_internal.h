@@ -102,7 +102,7 @@ struct relay {
                 struct source source;    /* requests of init */
                 struct shared *of[1024]; /* sockets of the box, by inode number */
                 struct shared *dead;
-                size_t n;
+                size_t n, n_timed;
                 uint64_t *recent; /* sockets that were connected */
                 size_t n_recent;
                 struct nscd_client *clients;
@@ -140,6 +140,7 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
 void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t port, const char *name,
                           const char *rule);
 bool relay_is_tcp_only(const struct relay *relay);
+void relay_refuse_datagram(struct relay *relay, const struct address *a, uint16_t port);
 /* The box's connection was accepted before the other side refused, and is reset now; a datagram was sent in vain. */
 void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
                             int errnum, const char *why);

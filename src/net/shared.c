@@ -40,6 +40,8 @@ static struct shared *find(struct relay *relay, uint64_t inode) {
         return s;
 }
 
+static void end_waiting(struct relay *relay, struct shared *s, int result);
+
 static void unwatch(struct relay *relay, struct shared *s) {
         if (s->watched) /* closing would not do it: the box has the same file open */
                 epoll_ctl(relay->epoll, EPOLL_CTL_DEL, s->source.fd, NULL);
@@ -53,6 +55,7 @@ static void drop(struct relay *relay, struct shared *s) {
         while (*at != s)
                 at = &(*at)->next;
         *at = s->next;
+        end_waiting(relay, s, -EINTR);
         unwatch(relay, s);
         closep(&s->source.fd);
         s->next = relay->shared.dead;
@@ -78,6 +81,8 @@ static void reply(struct relay *relay, uint64_t id, int result) {
 static void end_waiting(struct relay *relay, struct shared *s, int result) {
         uint64_t id = s->waiting;
 
+        if (s->until_ms)
+                relay->shared.n_timed--;
         s->waiting = s->until_ms = 0;
         if (id)
                 reply(relay, id, result);
@@ -168,6 +173,7 @@ static void start(struct relay *relay, struct shared *s, uint64_t id) {
                 else if (blocking) {
                         s->waiting = id;
                         s->until_ms = deadline_of(s->source.fd);
+                        relay->shared.n_timed += s->until_ms > 0;
                         return;
                 }
         }
@@ -222,10 +228,17 @@ static bool names_nscd(const struct shared_request *q) {
 }
 
 static int connect_unix(struct relay *relay, struct shared *s, const struct shared_request *q) {
+        struct address a;
+        uint16_t port;
         int fd;
 
-        if (!names_nscd(q))
+        if (!names_nscd(q)) {
+                /* A program that asks name servers itself. The C library sorts addresses by such calls to other ports.
+                 */
+                if (address_from_sockaddr(&q->address, &a, &port) && port == 53)
+                        relay_refuse_datagram(relay, &a, port);
                 return -EACCES;
+        }
         fd = take_fd(&s->source.fd);
         epoll_ctl(relay->epoll, EPOLL_CTL_DEL, fd, NULL);
         s->watched = false;
@@ -356,7 +369,7 @@ int shared_open(struct relay *relay, int fd) {
 int shared_timeout(const struct relay *relay, uint64_t now) {
         uint64_t first = UINT64_MAX;
 
-        for (size_t i = 0; i < ARRAY_SIZE(relay->shared.of) && relay->shared.n > 0; i++)
+        for (size_t i = 0; i < ARRAY_SIZE(relay->shared.of) && relay->shared.n_timed > 0; i++)
                 for (const struct shared *s = relay->shared.of[i]; s; s = s->next)
                         if (s->until_ms && s->until_ms < first)
                                 first = s->until_ms;
@@ -364,7 +377,7 @@ int shared_timeout(const struct relay *relay, uint64_t now) {
 }
 
 void shared_tick(struct relay *relay, uint64_t now) {
-        for (size_t i = 0; i < ARRAY_SIZE(relay->shared.of) && relay->shared.n > 0; i++)
+        for (size_t i = 0; i < ARRAY_SIZE(relay->shared.of) && relay->shared.n_timed > 0; i++)
                 for (struct shared *s = relay->shared.of[i]; s; s = s->next)
                         if (s->until_ms && s->until_ms <= now)
                                 end_waiting(relay, s, -EINPROGRESS); /* as the kernel does */

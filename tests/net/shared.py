@@ -285,6 +285,8 @@ print([outcome(f) == 'through' for f in (sends, sends6, connects)],
       [outcome(socket.socket, *a) for a in ((2, 3, 1), (2, 2, 1), (10, 2, 58), (2, 1, 262), (2, 1, 132), (2, 5, 132), (2, 2, 136), (16, 3, 0), (17, 3, 0), (40, 1, 0), (38, 5, 0), (1, 2, 0), (1, 5, 0))].count('through'))"""
         expect(inside(OPEN, text)["stdout"].split("]")[0], "[True, True, True")
         prints(ALLOW, text, "[False, False, False] 0")
+        r = inside(ALLOW, "u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); print(outcome(u.connect, ('203.0.113.53', 53)))")
+        expect([(d["target"], d["rule"], d["fix"]) for d in r["denials"]], [("203.0.113.53:53", "UDP needs a network namespace of the box", None)])
 
     @test("landlock attack: FASTOPEN by the flag and by the option")
     def _():
