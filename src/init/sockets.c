@@ -208,8 +208,8 @@ static int make_pair(int flags, int *ret_ours, int *ret_theirs) {
 }
 
 /* What the caller gets, and what the relay gets. Programs make a datagram socket to find out whether the host has IPv6
- * (curl), and then close it: they get one that leads nowhere. */
-static int make(const struct seccomp_notif *call, int *ret_family, int *ret_ours, int *ret_theirs) {
+ * (curl), or to ask a name server (Go): they get a pair that leads to the relay alone. */
+static int make(const struct seccomp_notif *call, struct shared_request *q, int *ret_ours, int *ret_theirs) {
         int family = (int) call->data.args[0], type = (int) call->data.args[1], protocol = (int) call->data.args[2];
         int flags = type & (SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -217,15 +217,16 @@ static int make(const struct seccomp_notif *call, int *ret_family, int *ret_ours
                 return -EAFNOSUPPORT;
         if (type & ~(0xf | flags))
                 return -EINVAL;
-        *ret_family = AF_UNIX;
-        if (family != AF_UNIX && (type & 0xf) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
+        q->family = AF_UNIX;
+        q->datagram = family != AF_UNIX && (type & 0xf) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP);
+        if (q->datagram)
                 return make_pair(flags & SOCK_NONBLOCK, ret_ours, ret_theirs);
         if ((type & 0xf) != SOCK_STREAM)
                 return -EACCES;
         if (family == AF_UNIX)
                 return protocol != 0 && protocol != PF_UNIX ? -EPROTONOSUPPORT
                                                             : make_pair(flags & SOCK_NONBLOCK, ret_ours, ret_theirs);
-        *ret_family = family;
+        q->family = family;
         if (protocol != 0 && protocol != IPPROTO_TCP)
                 return -EPROTONOSUPPORT;
         *ret_theirs = socket(family, SOCK_STREAM | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), IPPROTO_TCP);
@@ -250,7 +251,7 @@ static int take_socket(struct sockets *s, int listener, const struct seccomp_not
         struct seccomp_notif_addfd given = {.id = call->id, .flags = SECCOMP_ADDFD_FLAG_SEND};
         struct shared_request q = {.kind = SHARED_MADE};
         struct stat st;
-        int r = make(call, &q.family, &ours, &theirs);
+        int r = make(call, &q, &ours, &theirs);
 
         if (r >= 0 && fstat(theirs, &st) < 0)
                 r = -errno;

@@ -308,7 +308,7 @@ static void accept_one(struct relay *relay, int fd) {
                 return;
         }
         if (port == 53 && relay->config.outbound) {
-                resolver_on_stream(relay, fd);
+                resolver_on_stream(relay, fd, false);
                 return;
         }
         relay_judge(relay, &a, port, false, &v);

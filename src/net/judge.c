@@ -437,17 +437,6 @@ void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t
         send_refusal(relay, &event, &key, sizeof(key));
 }
 
-/* No rule would allow it. */
-void relay_refuse_datagram(struct relay *relay, const struct address *a, uint16_t port) {
-        struct relay_event event = {.kind = RELAY_REFUSED, .udp = true, .port = port};
-        char key[ADDRESS_TEXT + 16], text[ADDRESS_TEXT];
-
-        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
-        snprintf(event.rule, sizeof(event.rule), "UDP needs a network namespace of the box");
-        snprintf(key, sizeof(key), "datagram %s", address_format_port(a, port, text));
-        send_refusal(relay, &event, key, strlen(key));
-}
-
 void relay_report_unknown(struct relay *relay, const char *name, int errnum) {
         struct relay_event event = {.kind = RELAY_UNKNOWN, .udp = true, .error.errnum = errnum};
         char key[NAME_MAX_LENGTH + 16];

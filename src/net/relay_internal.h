@@ -140,7 +140,6 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
 void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t port, const char *name,
                           const char *rule);
 bool relay_is_tcp_only(const struct relay *relay);
-void relay_refuse_datagram(struct relay *relay, const struct address *a, uint16_t port);
 /* The box's connection was accepted before the other side refused, and is reset now; a datagram was sent in vain. */
 void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
                             int errnum, const char *why);
@@ -215,6 +214,6 @@ void resolver_take_texts(struct resolver *resolver, char *resolv_conf, char *hos
 void resolver_start(struct relay *relay, const struct lookup *from);                 /* answered at once or later */
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port);
-void resolver_on_stream(struct relay *relay, int fd); /* takes fd */
+void resolver_on_stream(struct relay *relay, int fd, bool packets); /* takes fd */
 int resolver_timeout(const struct relay *relay, uint64_t now);
 void resolver_tick(struct relay *relay, uint64_t now);

@@ -31,6 +31,7 @@ struct dns_stream {
         uint64_t id; /* lookups identify their stream by this, as it may be gone when they end */
         size_t used;
         uint8_t data[2 + 1500];
+        bool packets; /* each write of the box is a question as in a datagram, and has its answer as one */
         bool dead;
 };
 
@@ -191,22 +192,31 @@ static struct dns_socket *find_socket(struct relay *relay, const struct address 
         return s;
 }
 
-static void answer_stream(struct relay *relay, uint64_t id, const uint8_t *message, size_t len) {
+static struct dns_stream *find_stream(struct relay *relay, uint64_t id) {
+        struct dns_stream *s = relay->resolver.streams;
+
+        while (s && (s->id != id || s->dead))
+                s = s->next;
+        return s;
+}
+
+static void answer_stream(struct dns_stream *s, const uint8_t *message, size_t len) {
         uint8_t framed[2 + DNS_MESSAGE];
+        size_t prefix = s->packets ? 0 : 2;
 
         framed[0] = (uint8_t) (len >> 8);
         framed[1] = (uint8_t) len;
-        memcpy(framed + 2, message, len);
-        for (struct dns_stream *s = relay->resolver.streams; s; s = s->next)
-                if (s->id == id && !s->dead &&
-                    send(s->source.fd, framed, len + 2, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) len + 2)
-                        s->dead = true; /* it does not read its answers */
+        memcpy(framed + prefix, message, len);
+        len += prefix;
+        if (send(s->source.fd, framed, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) len)
+                s->dead = true; /* it does not read its answers */
 }
 
 static void answer(struct relay *relay, const struct lookup *l, const struct dns_answer *a) {
         uint8_t message[DNS_MESSAGE];
         struct sockaddr_storage sa;
         socklen_t sa_len;
+        struct dns_stream *stream;
         struct dns_socket *s;
         size_t len;
 
@@ -214,9 +224,13 @@ static void answer(struct relay *relay, const struct lookup *l, const struct dns
                 nscd_answered(relay, l->nscd, l->question.type, a);
                 return;
         }
-        len = dns_build_answer(&l->question, a, message, l->stream ? sizeof(message) : l->question.room);
-        if (l->stream) {
-                answer_stream(relay, l->stream, message, len);
+        stream = l->stream ? find_stream(relay, l->stream) : NULL;
+        if (l->stream && !stream)
+                return;
+        len = dns_build_answer(&l->question, a, message,
+                               stream && !stream->packets ? sizeof(message) : l->question.room);
+        if (stream) {
+                answer_stream(stream, message, len);
                 return;
         }
         s = find_socket(relay, &l->server);
@@ -369,6 +383,13 @@ static void on_stream(struct relay *relay, struct source *source, uint32_t event
                 s->dead = true;
                 return;
         }
+        if (s->packets) {
+                struct lookup l = {.stream = s->id};
+
+                if (dns_parse_question(s->data, (size_t) n, &l.question) >= 0)
+                        resolver_start(relay, &l);
+                return;
+        }
         s->used += (size_t) n;
         while (s->used >= 2) {
                 size_t len = (size_t) s->data[0] << 8 | s->data[1];
@@ -387,7 +408,7 @@ static void on_stream(struct relay *relay, struct source *source, uint32_t event
         }
 }
 
-void resolver_on_stream(struct relay *relay, int fd) {
+void resolver_on_stream(struct relay *relay, int fd, bool packets) {
         static uint64_t last;
         struct resolver *r = &relay->resolver;
         struct dns_stream *s = r->n_streams < MAX_STREAMS ? calloc(1, sizeof(*s)) : NULL;
@@ -398,6 +419,7 @@ void resolver_on_stream(struct relay *relay, int fd) {
         }
         s->source = (struct source){.handle = on_stream, .fd = fd};
         s->id = ++last;
+        s->packets = packets;
         s->until_ms = relay_now_ms() + STREAM_MS;
         s->next = r->streams;
         r->streams = s;

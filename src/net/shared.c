@@ -25,7 +25,7 @@ struct shared {
         struct sockaddr_storage to;
         socklen_t to_len;
         int family;
-        bool watched;
+        bool datagram, watched;
 };
 
 static struct shared **bucket_of(struct relay *relay, uint64_t inode) {
@@ -230,20 +230,19 @@ static bool names_nscd(const struct shared_request *q) {
 static int connect_unix(struct relay *relay, struct shared *s, const struct shared_request *q) {
         struct address a;
         uint16_t port;
+        bool asks = s->datagram && address_from_sockaddr(&q->address, &a, &port) && port == 53;
         int fd;
 
-        if (!names_nscd(q)) {
-                /* A program that asks name servers itself. The C library sorts addresses by such calls to other ports.
-                 */
-                if (address_from_sockaddr(&q->address, &a, &port) && port == 53)
-                        relay_refuse_datagram(relay, &a, port);
+        if (!asks && !names_nscd(q))
                 return -EACCES;
-        }
         fd = take_fd(&s->source.fd);
         epoll_ctl(relay->epoll, EPOLL_CTL_DEL, fd, NULL);
         s->watched = false;
         drop(relay, s);
-        nscd_serve(relay, fd);
+        if (asks)
+                resolver_on_stream(relay, fd, true);
+        else
+                nscd_serve(relay, fd);
         return 0;
 }
 
@@ -303,7 +302,8 @@ static void take_made(struct relay *relay, const struct shared_request *q, int f
         *s = (struct shared){.source = {.handle = q->family == AF_UNIX ? on_end : on_progress, .fd = fd},
                              .next = *bucket_of(relay, q->socket),
                              .inode = q->socket,
-                             .family = q->family};
+                             .family = q->family,
+                             .datagram = q->datagram};
         *bucket_of(relay, q->socket) = s;
         relay->shared.n++;
         for (size_t i = 0; i < RECENT; i++)

@@ -7,9 +7,11 @@
  *
  * A duplicate is kept until its socket is connected, and closed then, so that the end of the connection is the box's
  * own. Of a UNIX stream socket the relay has the other end: connected to the socket of nscd, the C library's name
- * service, it is answered by the relay's resolver (nscd.c); it can be connected to nothing else. */
+ * service, it is answered by the relay's resolver (nscd.c); it can be connected to nothing else. A datagram socket is
+ * such a pair, too: connected to port 53 of any address, as Go's programs do, each write is a question. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -22,6 +24,7 @@ enum shared_kind {
 struct shared_request {
         enum shared_kind kind;
         int family;      /* SHARED_MADE */
+        bool datagram;   /* of a pair: the box asked for a datagram socket */
         uint64_t socket; /* the inode number */
         uint64_t id;     /* SHARED_CONNECT: of the call */
         uint64_t count;  /* SHARED_LIVE */
