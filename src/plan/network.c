@@ -100,9 +100,10 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
                 return error_oom(err);
         plan->network.shared = !(plan->traits & TRAIT_OWN_NET) && relay_config_is_needed(&plan->network);
         if (plan->network.shared && plan->network.outbound &&
-            events_note(&plan->events, NOTICE_NETWORK_TCP, NULL, NULL,
-                        "allowed hosts are reached by TCP alone, and by name from programs with the resolver of glibc or "
-                        "Go; others (musl) reach addresses") < 0)
+            events_note(
+                    &plan->events, NOTICE_NETWORK_TCP, NULL, NULL,
+                    "allowed hosts are reached by TCP alone, and by name from programs with the resolver of glibc or "
+                    "Go; others (musl) reach addresses") < 0)
                 return error_oom(err);
         if (policy_is_set(p, KEY_NET_LOG)) {
                 plan->network.log = strdup(policy_text(p, KEY_NET_LOG));
