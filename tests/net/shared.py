@@ -12,8 +12,8 @@ import scene
 LANDLOCK = ["--isolation", "landlock"]
 ALLOW = [*LANDLOCK, "--allow-host", "allowed.example", "--allow-host", scene.HOST4, "--allow-host", scene.HOST6]
 OPEN = [*LANDLOCK, "--net", "open"]
-COUNTED = 9090
-counts = {}  # connections to COUNTED, by address
+COUNTED = 9190  # for controls; the port after it for attacks
+counts, own = {}, [0]  # connections by address, our own among them
 
 # In the box, after run's own prelude.
 MORE = """
@@ -39,12 +39,28 @@ def tried(f, *a):
 """
 
 
-class _Count(scene.socketserver.BaseRequestHandler):
+class _Reads(scene.socketserver.BaseRequestHandler):
     def handle(self):
-        a = self.server.server_address[0]
-        counts[a] = counts.get(a, 0) + 1
         while self.request.recv(4096):
             pass
+
+
+class _Counting(scene._Tcp):
+    def verify_request(self, request, client_address):  # in the order in which they were accepted
+        counts[self.server_address] = counts.get(self.server_address, 0) + 1
+        return True
+
+
+def reached():
+    """How many connections of boxes have arrived where none may; the last one is our own."""
+    where = (scene.OTHER4, COUNTED + 1)
+    before = own[0]
+    own[0] += 1
+    socket.create_connection(where).close()
+    until = time.monotonic() + 20
+    while counts.get(where, 0) <= before and time.monotonic() < until:
+        time.sleep(0.01)
+    return counts[where] - own[0]
 
 
 def define(run):
@@ -61,9 +77,9 @@ def define(run):
         expect(r["stdout"].strip(), want)
         return r
 
-    def attack(text, want, reached="through", allow=ALLOW):
-        """`want` in the box, `reached` with the host's network."""
-        prints(OPEN, text, reached)
+    def attack(text, want, control="through", allow=ALLOW):
+        """`want` in the box, `control` with the host's network."""
+        prints(OPEN, text, control)
         return prints(allow, text, want)
 
     @test("landlock: names and addresses, IPv4 and IPv6; the network is enforced")
@@ -326,9 +342,8 @@ s = [socket.socket() for i in range(5)]
 print(went(libc.sendto(s[0].fileno(), data, 2, F, where, 16), s[0]), went(libc.sendmsg(s[1].fileno(), ctypes.byref(m), F), s[1]), went(libc.sendmmsg(s[2].fileno(), ctypes.byref(m), 1, F), s[2]),
       outcome(s[3].setsockopt, socket.IPPROTO_TCP, 30, 1))"""
         expect(inside(OPEN, text)["stdout"].strip(), "True True True through")
-        before = counts.get(scene.OTHER4, 0)
-        prints(ALLOW, text, "False False False EPERM")
-        expect(counts.get(scene.OTHER4, 0), before)
+        prints(ALLOW, text.replace(str(COUNTED), str(COUNTED + 1)), "False False False EPERM")
+        expect(reached(), 0)
 
     @test("landlock attack: a server: bind, listen, and listen after the connection was dissolved")
     def _():
@@ -365,13 +380,11 @@ for i in range(400):
 done.append(1)
 print(sorted(p for p in peers if p))"""
         expect(inside(OPEN, text)["stdout"].strip(), str([scene.HOST4, scene.OTHER4]))
-        before = counts.get(scene.OTHER4, 0)
-        prints(ALLOW, text, str([scene.HOST4]))
-        expect(counts.get(scene.OTHER4, 0), before)
+        prints(ALLOW, text.replace(str(COUNTED), str(COUNTED + 1)), str([scene.HOST4]))
+        expect(reached(), 0)
 
     @test("landlock attack: another socket is put in the place of the judged one during the call")
     def _():
-        before = counts.get(scene.OTHER4, 0)
         text = f"""
 n, done, peers, others = 200, [], set(), []
 a, b = socket.socketpair()
@@ -385,8 +398,8 @@ for i in range(200):
     for host in ('{scene.OTHER4}', '{scene.HOST4}', '{scene.OTHER4}'): libc.connect(n, address(host, {COUNTED}), 16)
     done.append(1); w.join(); peers.add(peer(t)); t.close()
 print(sorted(p for p in peers if p))"""
-        prints(ALLOW, text, str([scene.HOST4]))
-        expect(counts.get(scene.OTHER4, 0), before)
+        prints(ALLOW, text.replace(str(COUNTED), str(COUNTED + 1)), str([scene.HOST4]))
+        expect(reached(), 0)
         expect(inside(OPEN, text.replace("for i in range(200):", "for i in range(20):"))["stdout"].strip() != "[]", True)
 
     @test("landlock attack: a process that makes itself undumpable connects to nothing")
@@ -513,5 +526,6 @@ print([outcome(f) for p in pids for f in (lambda: os.kill(p, 0), lambda: os.kill
 
 
 def serve_more():
-    for kind, a in ((scene._Tcp, scene.HOST4), (scene._Tcp, scene.OTHER4)):
-        scene.serve(kind, a, COUNTED, _Count)
+    for kind, a in ((_Counting, scene.HOST4), (_Counting, scene.OTHER4)):
+        for port in COUNTED, COUNTED + 1:
+            scene.serve(kind, a, port, _Reads)
