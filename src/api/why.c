@@ -8,6 +8,7 @@
 
 #include "../base/path.h"
 #include "../base/text.h"
+#include "../net/proxy.h"
 #include "../net/rules.h"
 #include "../plan/why.h"
 #include "../policy/value.h"
@@ -93,7 +94,7 @@ static bool matches(const struct host_rule *rule, const struct net_rule *wanted)
 static void why_host(const struct hutch_policy *p, const struct plan *plan, const char *target,
                      const struct net_rule *wanted, bool *ret_allowed, struct buf *b) {
         const struct host_rule *rule = NULL;
-        char text[512];
+        char text[512], proxy[PROXY_SHOWN];
 
         for (size_t i = 0; i < p->n_hosts && !rule; i++)
                 if (matches(&p->hosts[i], wanted))
@@ -109,6 +110,11 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
                 else
                         snprintf(text, sizeof(text), "network.allow %s", rule->host);
                 put(b, "rule", text, rule->origin);
+                if (plan->network.strict)
+                        put(b, "if", "the connection names the host, in TLS or plain HTTP",
+                            policy_origin(p, KEY_NET_STRICT));
+                if (plan->network.proxy)
+                        put(b, "by", proxy_shown(plan->network.proxy, proxy), policy_origin(p, KEY_UPSTREAM_PROXY));
         } else {
                 if (plan->network.outbound)
                         snprintf(text, sizeof(text), "not in the list of allowed hosts (%zu)", p->n_hosts);

@@ -34,6 +34,8 @@ sub/x | 1 | hidden | config.yaml:1 | does not exist
         ends 1 hutch why --allow-host '*.example.org:443' a.example.org:80
         ends 1 hutch why --allow-host '*.example.org' notexample.org
         ends 0 hutch why --allow-host 192.0.2.0/24 192.0.2.9:1
+        ends 0 hutch why --net-strict --upstream-proxy http://proxy.example:3128 --allow-host example.org example.org:443
+        [[ $output == *"if      the connection names the host"*"(--net-strict)"*"by      http://proxy.example:3128  (--upstream-proxy)"* ]] || differs "$output"
         ends 0 hutch why --net open 192.0.2.9:1
         ends 125 hutch why 'not a host'
         agree
