@@ -221,7 +221,9 @@ static void handed_on(struct code *c, size_t i, const char *name, size_t end) {
         static const char *const not_behind[] = {"typeof",   "instanceof", "del",   "global",
                                                  "nonlocal", "delete",     "except"};
 
-        if (code_is_op(c, end, '(') || code_is_op(c, end, '='))
+        const struct binding *b = code_find(c, code_tok(c, i)->s, code_tok(c, i)->len);
+
+        if (code_is_op(c, end, '(') || code_is_op(c, end, '=') || i < c->import_end || (b && b->result))
                 return;
         if (!c->python && code_is_op(c, end, ':') && i > 0 && !code_is_op(c, i - 1, '?'))
                 return; /* a key, or a label */

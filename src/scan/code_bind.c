@@ -121,6 +121,10 @@ static void script_import(struct code *c, size_t i) {
 }
 
 bool code_import(struct code *c, size_t i) {
+        if (c->python && (code_is_word(c, i, "import") || code_is_word(c, i, "from")) && i >= c->import_end &&
+            (i == 0 || code_tok(c, i - 1)->kind == TOKEN_LINE || code_is_op(c, i - 1, ':')))
+                for (c->import_end = i; c->import_end < c->t.n && code_tok(c, c->import_end)->kind != TOKEN_LINE;)
+                        c->import_end++;
         if (c->python && code_is_word(c, i, "import")) {
                 if (i == 0 || code_tok(c, i - 1)->kind == TOKEN_LINE || code_is_op(c, i - 1, ':'))
                         python_import(c, i);
@@ -159,10 +163,11 @@ static void append(struct code *c, size_t name, size_t from) {
 }
 
 void code_assignment(struct code *c, size_t equals) {
-        size_t left = equals - 1, end, at = equals + 1;
+        size_t left = equals - 1, end = equals + 1, at = equals + 1;
         struct constant v;
+        struct binding *b;
         const char *name;
-        bool call;
+        bool call = false;
 
         if (code_is_op(c, equals + 1, '=') || code_is_op(c, equals - 1, '=') || code_is_op(c, equals - 1, '!') ||
             code_is_op(c, equals - 1, '<') || code_is_op(c, equals - 1, '>') || code_is_op(c, equals + 1, '>'))
@@ -187,8 +192,7 @@ void code_assignment(struct code *c, size_t equals) {
                 return;
         v = code_fold(c, at, &end);
         if (v.known && (code_tok(c, end)->kind == TOKEN_LINE || end >= c->t.n || code_is_op(c, end, ','))) {
-                struct binding *b = code_bind(c, code_name(c, left));
-
+                b = code_bind(c, code_name(c, left));
                 b->text = v.s;
                 b->text_len = v.len;
                 if (v.len > 3)
@@ -200,8 +204,9 @@ void code_assignment(struct code *c, size_t equals) {
                 return;
         }
         name = code_tok(c, at)->kind == TOKEN_NAME || code_is_op(c, at, '(') ? code_primary(c, at, &end, &call) : NULL;
-        code_bind(c, code_name(c, left))->target = name && (code_tok(c, end)->kind == TOKEN_LINE || end >= c->t.n ||
-                                                            code_is_op(c, end, '(') || code_is_op(c, end, ','))
-                                                           ? name
-                                                           : NULL;
+        b = code_bind(c, code_name(c, left));
+        b->result = code_is_op(c, end, '(') || call;
+        if (name && (code_tok(c, end)->kind == TOKEN_LINE || end >= c->t.n || code_is_op(c, end, '(') ||
+                     code_is_op(c, end, ',')))
+                b->target = name;
 }

@@ -53,6 +53,7 @@ struct binding *code_bind(struct code *c, const char *name) {
         b->target = NULL;
         b->text = NULL;
         b->list = 0;
+        b->result = false;
         return b;
 }
 

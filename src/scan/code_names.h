@@ -7,6 +7,7 @@ struct binding {
         const char *name, *target; /* the dotted name behind it */
         const char *text;          /* or a constant string */
         size_t text_len;
+        bool result; /* `target` was called: this is what it returned */
         size_t list; /* or a list: the token of its bracket */
         struct binding *next;
 };
@@ -26,6 +27,7 @@ struct code {
         } passed[64]; /* calls on the way to the name that is being read, while `passing` */
         size_t n_passed;
         bool passing;
+        size_t import_end; /* names up to this token are those of an import */
 };
 
 struct constant {
