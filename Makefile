@@ -3,7 +3,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev libarchive-dev libpcre2-dev libyaml-dev
+build_packages = gcc libc6-dev meson ninja-build pkg-config libseccomp-dev libjansson-dev libarchive-dev libpcre2-dev libssl-dev libyaml-dev
 suites = unit scan review conformance cli escape errors tty completions fault session protect net property
 test_packages = libcmocka-dev bats strace procps util-linux $(shell cat $(foreach s,$(suites),tests/$(s)/packages) 2>/dev/null)
 check_packages = abigail-tools clang clang-format clang-tidy shellcheck mandoc python3

@@ -170,6 +170,11 @@ HUTCH_EXPORT int hutch_policy_set_network(hutch_policy *policy, hutch_network ne
 
 /* Allows one host by name or address, `*.name` for subdomains; port 0 means any. Implies HUTCH_NET_ALLOWLIST. */
 HUTCH_EXPORT int hutch_policy_allow_host(hutch_policy *policy, const char *host, uint16_t port, hutch_error *err);
+/* Lets the box use a credential that it does not see: requests to http://HOST.hutch.internal go to HOST over TLS with
+ * the header added. `host` is a name, with ":PORT" if it is not 443; the value is that of a variable of this process's
+ * environment when a box starts; header NULL: Authorization. Implies HUTCH_NET_ALLOWLIST. */
+HUTCH_EXPORT int hutch_policy_add_credential(hutch_policy *policy, const char *host, const char *variable,
+                                             const char *header, hutch_error *err);
 HUTCH_EXPORT int hutch_policy_set_limit(hutch_policy *policy, hutch_limit limit, uint64_t value, hutch_error *err);
 HUTCH_EXPORT int hutch_policy_set_isolation(hutch_policy *policy, const char *backend, hutch_error *err);
 

@@ -1,6 +1,7 @@
 /* The public calls that build a policy. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "../base/parse.h"
 #include "../base/text.h"
@@ -89,6 +90,19 @@ int hutch_policy_allow_host(hutch_policy *policy, const char *host, uint16_t por
         if (!host || !host[0])
                 return error_set(err, HUTCH_E_USAGE, EINVAL, "hutch_policy_allow_host: no host");
         return policy_add_host(policy, host, port, "api", err);
+}
+
+int hutch_policy_add_credential(hutch_policy *policy, const char *host, const char *variable, const char *header,
+                                hutch_error *err) {
+        if (!policy)
+                return api_null(err, __func__, "policy");
+        _cleanup_(freep) char *text = NULL;
+
+        if (!host || !host[0] || !variable || !variable[0])
+                return error_set(err, HUTCH_E_USAGE, EINVAL, "hutch_policy_add_credential: no host or no variable");
+        if (asprintf(&text, "%s=%s%s%s", host, variable, header ? ":" : "", header ? header : "") < 0)
+                return error_oom(err);
+        return policy_set(policy, KEY_CREDENTIAL, text, "api", err);
 }
 
 int hutch_policy_set_limit(hutch_policy *policy, hutch_limit limit, uint64_t value, hutch_error *err) {

@@ -105,7 +105,12 @@ static int begin(hutch_box *box, const char *state, size_t len, struct hutch_err
                                          errno_text(-r));
         }
         box->warden = box->context->warden;
+        session.credentials = box_open_credentials(box->plan, err);
+        if (session.credentials < 0)
+                return session.credentials;
         r = warden_client_open(box->warden, &session, &box->session_socket, &box->session_id, err);
+        if (session.credentials > 0)
+                close(session.credentials);
         if (r < 0)
                 return r;
         if (box->name)

@@ -52,6 +52,8 @@
         X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \
         X(HOST_UNREACHED, "host_unreached", NOTICE)    /* subject: an allowed host that did not accept a connection */ \
         X(RESOLVER_SILENT, "resolver_silent", NOTICE) /* subject: a name that the host's servers did not answer for */ \
+        X(CREDENTIAL_FAILED, "credential_failed",                                                                      \
+          NOTICE)                                     /* subject: a host that a credential could not be used with */   \
         X(DENIALS_CUT, "denials_cut", NOTICE)         /* not every refusal is in the list */                           \
         X(NETWORK_OPEN, "network_open", NOTICE)       /* the box uses the host's network */                            \
         X(NETWORK_TCP, "network_tcp", INFO)           /* what an allowlist without a network namespace carries */      \

@@ -121,6 +121,8 @@ int box_wait(hutch_box *box, const struct client_line *line, const struct client
              struct hutch_error *err);
 
 /* `shell`: of a session (empty: the default one); NULL: for a single command. */
+/* A memfd with the values of the plan's credentials; 0: it has none. */
+int box_open_credentials(const struct plan *plan, struct hutch_error *err);
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err);
 

@@ -19,12 +19,13 @@ void read_streams(const struct hutch_request *request, struct buf output[3], str
         ret[0].len = request->stdin_len;
 }
 
-static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_request *request, struct report *report,
-                    struct buf output[3], struct outcome *ret, struct hutch_error *err) {
+static int run_here(hutch_box *box, const struct plan *plan, const struct hutch_request *request, int credentials,
+                    struct report *report, struct buf output[3], struct outcome *ret, struct hutch_error *err) {
         struct run_input input = {.plan = plan,
                                   .facts = &box->context->facts,
                                   .layers = box->layers ? box->layers->path : NULL,
                                   .messages = -1,
+                                  .credentials = credentials,
                                   .see = request->on_output,
                                   .see_user = request->user,
                                   .event = report_event,
@@ -61,14 +62,15 @@ int box_wait(hutch_box *box, const struct client_line *line, const struct client
         return r;
 }
 
-static int run_there(hutch_box *box, const struct plan *plan, const struct hutch_request *request,
+static int run_there(hutch_box *box, const struct plan *plan, const struct hutch_request *request, int credentials,
                      struct report *report, struct buf output[3], struct outcome *ret, struct hutch_error *err) {
         struct client_run run = {.plan = plan,
                                  .layers = box->layers ? box->layers->path : NULL,
                                  .see = request->on_output,
                                  .see_user = request->user,
                                  .event = report_event,
-                                 .event_user = report};
+                                 .event_user = report,
+                                 .credentials = credentials};
         struct client_line line;
         int r;
 
@@ -99,7 +101,7 @@ static int plan_run(hutch_box *box, const struct hutch_request *request, struct 
 
 static int run_planned(hutch_box *box, const struct hutch_request *request, struct report *report,
                        struct plan **ret_plan, struct buf output[3], struct outcome *ret, struct hutch_error *err) {
-        int r;
+        int credentials, r;
 
         r = plan_run(box, request, report, ret_plan, err);
         if (r < 0 && box_does_without_system(box, err))
@@ -113,9 +115,16 @@ static int run_planned(hutch_box *box, const struct hutch_request *request, stru
         if (request->runner && box->context->kind != HUTCH_WARDEN_SELF)
                 return error_set(err, HUTCH_E_USAGE, EINVAL,
                                  "a runner is called by this process: it needs a context of HUTCH_WARDEN_SELF");
+        credentials = box_open_credentials(*ret_plan, err);
+        if (credentials < 0)
+                return credentials;
         if (box->context->kind == HUTCH_WARDEN_SELF)
-                return run_here(box, *ret_plan, request, report, output, ret, err);
-        return run_there(box, *ret_plan, request, report, output, ret, err);
+                r = run_here(box, *ret_plan, request, credentials, report, output, ret, err);
+        else
+                r = run_there(box, *ret_plan, request, credentials, report, output, ret, err);
+        if (credentials > 0)
+                close(credentials);
+        return r;
 }
 
 /* An error that only a launch can reveal may still make the next backend the right one. Not for root, whose box must

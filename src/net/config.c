@@ -17,6 +17,8 @@ void relay_config_encode(const struct relay_config *config, struct buf *b) {
         wire_put_strv(b, config->origins);
         wire_put_strv(b, config->host_ports);
         wire_put_strv(b, config->publish);
+        wire_put_strv(b, config->credentials);
+        wire_put_strv(b, config->credential_origins);
 }
 
 void relay_config_get(struct wire_reader *r, struct relay_config *ret) {
@@ -32,6 +34,10 @@ void relay_config_get(struct wire_reader *r, struct relay_config *ret) {
                 r->failed = true;
         ret->host_ports = wire_get_strv(r);
         ret->publish = wire_get_strv(r);
+        ret->credentials = wire_get_strv(r);
+        ret->credential_origins = wire_get_strv(r);
+        if (strv_length(ret->credential_origins) != strv_length(ret->credentials))
+                r->failed = true;
 }
 
 int relay_config_decode(const void *data, size_t len, struct relay_config *ret) {
@@ -66,5 +72,7 @@ void relay_config_done(struct relay_config *config) {
         strv_free(config->origins);
         strv_free(config->host_ports);
         strv_free(config->publish);
+        strv_free(config->credentials);
+        strv_free(config->credential_origins);
         *config = (struct relay_config){0};
 }

@@ -4,15 +4,17 @@
 #include "../base/buf.h"
 
 struct relay_config {
-        bool outbound;     /* an allowlist */
-        bool strict;       /* connections must name an allowed host in their first bytes */
-        char *proxy;       /* the address of an upstream proxy, with credentials; NULL: none */
-        char *log;         /* the file that every decision is written to, NULL: none */
-        char **rules;      /* text, as net_rule_parse() reads it */
-        char **origins;    /* the origin of each of them */
-        char **host_ports; /* of the host's loopback that the box may reach; "*": all */
-        char **publish;    /* "HOSTPORT:PORT" */
-        bool shared;       /* the box has no network namespace: it shares the host's (shared.h) */
+        bool outbound;      /* an allowlist */
+        bool strict;        /* connections must name an allowed host in their first bytes */
+        char *proxy;        /* the address of an upstream proxy, with credentials; NULL: none */
+        char *log;          /* the file that every decision is written to, NULL: none */
+        char **rules;       /* text, as net_rule_parse() reads it */
+        char **origins;     /* the origin of each of them */
+        char **host_ports;  /* of the host's loopback that the box may reach; "*": all */
+        char **publish;     /* "HOSTPORT:PORT" */
+        bool shared;        /* the box has no network namespace: it shares the host's (shared.h) */
+        char **credentials; /* text, as credential_parse() reads it; never their values */
+        char **credential_origins;
         bool publish_auto; /* every port that the box listens on, under its own number */
 };
 

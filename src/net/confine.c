@@ -2,6 +2,7 @@
 #include "confine.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -13,6 +14,8 @@
 #include <sys/syscall.h>
 
 #include "../host/sys.h"
+
+#define NOBODY 65534
 
 #ifdef __x86_64__
 #define ARCH AUDIT_ARCH_X86_64
@@ -34,10 +37,12 @@ static const int always[] = {SYS_mmap,           SYS_munmap,        SYS_mremap, 
                              SYS_madvise,        SYS_exit_group,    SYS_exit,           SYS_futex,    SYS_rt_sigreturn,
                              SYS_rt_sigprocmask, SYS_clock_gettime, SYS_clock_nanosleep};
 
-static int filter(const int *calls, size_t n_calls) {
+static int filter(const int *calls, size_t n_calls, enum confine_sockets sockets) {
         struct sock_filter program[128];
         struct sock_fprog prog = {.filter = program};
         size_t n = 0, total = ARRAY_SIZE(always) + n_calls;
+        const uint32_t never = ~0u, families[] = {sockets == CONFINE_INTERNET ? AF_INET : never,
+                                                  sockets == CONFINE_INTERNET ? AF_INET6 : never};
 
         if (total + 16 > ARRAY_SIZE(program))
                 return -E2BIG;
@@ -45,11 +50,11 @@ static int filter(const int *calls, size_t n_calls) {
         program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
         program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
         program[n++] = (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-        /* Sockets of the internet alone: one of AF_UNIX would lead to services of the host. */
+        /* Sockets of the internet at most: one of AF_UNIX would lead to services of the host. */
         program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
         program[n++] = (struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args));
-        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0);
-        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0);
+        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, families[0], 2, 0);
+        program[n++] = (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, families[1], 1, 0);
         program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
         program[n++] = (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
         for (size_t i = 0; i < total; i++) {
@@ -75,7 +80,18 @@ static void forbid_files(void) {
         close(fd);
 }
 
-int confine(const int *calls, size_t n, struct hutch_error *err) {
+int confine_give_up_root(struct hutch_error *err) {
+        if (geteuid() != 0)
+                return 0;
+        if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0) {
+                if (errno == EPERM || errno == EINVAL)
+                        return 0;
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot give up root: %s", errno_text(errno));
+        }
+        return 0;
+}
+
+int confine(const int *calls, size_t n, enum confine_sockets sockets, struct hutch_error *err) {
         const struct rlimit none = {0, 0};
         int r;
 
@@ -83,7 +99,7 @@ int confine(const int *calls, size_t n, struct hutch_error *err) {
             setrlimit(RLIMIT_CORE, &none) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot confine the relay: %s", errno_text(errno));
         forbid_files();
-        r = filter(calls, n);
+        r = filter(calls, n, sockets);
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot confine the relay: %s", errno_text(-r));
         return 0;

@@ -311,6 +311,8 @@ static void accept_one(struct relay *relay, int fd) {
                 resolver_on_stream(relay, fd, false);
                 return;
         }
+        if (handoff_take(relay, fd, &a, port))
+                return;
         relay_judge(relay, &a, port, false, &v);
         if (!v.allowed) {
                 relay_refuse_address(relay, &a, port, false, "not in the allowlist");

@@ -285,7 +285,7 @@ static void _noreturn_ run(int netns, const struct gate_config *config, int chan
         if (reply.result >= 0)
                 reply.result = confine_keep(CONFINE_NET, &reply.error);
         if (reply.result >= 0)
-                reply.result = confine(allowed_calls, ARRAY_SIZE(allowed_calls), &reply.error);
+                reply.result = confine(allowed_calls, ARRAY_SIZE(allowed_calls), CONFINE_INTERNET, &reply.error);
         for (int i = 0; i < GATE_SOCKETS; i++) {
                 reply.have[i] = sockets[i] >= 0;
                 if (reply.have[i])

@@ -304,38 +304,53 @@ void relay_flush(struct relay *relay) {
         (void) send(relay->control.fd, &event, sizeof(event), MSG_NOSIGNAL);
 }
 
+/* A name does not open what is special, or the host's own, without a rule for the address. `port` 0: any. */
+static bool is_closed(struct relay *relay, const char *name, const struct address *a, uint16_t port,
+                      const struct address *source) {
+        const char *special = address_special(a);
+        bool own = address_equal(a, source);
+        struct relay_event event = {.kind = RELAY_REFUSED};
+        struct {
+                struct address a;
+                char name[NAME_MAX_LENGTH + 1];
+        } key;
+        char text[ADDRESS_TEXT];
+
+        if ((!own && !special) || match_address(relay, a, port, own))
+                return false;
+        memset(&key, 0, sizeof(key));
+        key.a = *a;
+        strcpy(key.name, name);
+        if (special)
+                snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
+        else
+                snprintf(event.rule, sizeof(event.rule), "the name leads to the host itself");
+        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.name, sizeof(event.name), "%s", name);
+        if (!streq(special ?: "", "loopback"))
+                snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
+        send_refusal(relay, &event, &key, sizeof(key));
+        return true;
+}
+
+bool relay_admits(struct relay *relay, const char *name, const struct address *a, uint16_t port) {
+        struct address source;
+        bool routed = find_source(a, &source);
+
+        return !is_closed(relay, name, a, port, &source) && routed;
+}
+
 int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer) {
         size_t kept = 0;
         int r = 0;
 
         for (size_t i = 0; i < answer->n; i++) {
                 const struct address *a = &answer->addresses[i];
-                const char *special = address_special(a);
                 struct address source;
-                bool routed = find_source(a, &source), own = address_equal(a, &source);
+                bool routed = find_source(a, &source);
 
-                if ((own || special) && !match_address(relay, a, 0, own)) {
-                        struct relay_event event = {.kind = RELAY_REFUSED};
-                        struct {
-                                struct address a;
-                                char name[NAME_MAX_LENGTH + 1];
-                        } key;
-                        char text[ADDRESS_TEXT];
-
-                        memset(&key, 0, sizeof(key));
-                        key.a = *a;
-                        strcpy(key.name, name);
-                        if (special)
-                                snprintf(event.rule, sizeof(event.rule), "the name leads to a %s address", special);
-                        else
-                                snprintf(event.rule, sizeof(event.rule), "the name leads to the host itself");
-                        snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
-                        snprintf(event.name, sizeof(event.name), "%s", name);
-                        if (!streq(special ?: "", "loopback"))
-                                snprintf(event.fix, sizeof(event.fix), "--allow-host %s", text);
-                        send_refusal(relay, &event, &key, sizeof(key));
+                if (is_closed(relay, name, a, 0, &source))
                         continue;
-                }
                 if (!routed) /* an answer without a way would only delay a program */
                         continue;
                 r = pin_one(relay, name, a, answer->ttl);
@@ -374,7 +389,12 @@ void relay_refuse_name(struct relay *relay, const char *name, const char *rule) 
 
         snprintf(event.name, sizeof(event.name), "%s", name);
         snprintf(event.rule, sizeof(event.rule), "%s", rule);
-        snprintf(event.fix, sizeof(event.fix), "--allow-host %s", name);
+        if (credential_stem(name))
+                snprintf(event.fix, sizeof(event.fix), "--credential %.*s=ENV_NAME", (int) credential_stem(name), name);
+        else if (handoff_has_host(relay, name))
+                snprintf(event.rule, sizeof(event.rule), "%s: use http://HOST" CREDENTIAL_SUFFIX " instead", rule);
+        else
+                snprintf(event.fix, sizeof(event.fix), "--allow-host %s", name);
         event.again = is_search(relay, name);
         if (!event.again)
                 send_refusal(relay, &event, name, strlen(name));
@@ -403,7 +423,10 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
         snprintf(event.rule, sizeof(event.rule), "%s", own ? "an address of the host itself" : rule);
         if (pin)
                 snprintf(event.name, sizeof(event.name), "%s", pin->name);
-        if (is_loopback(a))
+        if (handoff_find_address(relay, a)) {
+                snprintf(event.rule, sizeof(event.rule), "only TCP port %d leads to a credential", CREDENTIAL_PORT);
+                snprintf(event.name, sizeof(event.name), "%s" CREDENTIAL_SUFFIX, handoff_find_address(relay, a));
+        } else if (is_loopback(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host-port %u", port);
         else if (pin && !own && !address_special(a))
                 snprintf(event.fix, sizeof(event.fix), "--allow-host %s:%u", pin->name, port);
@@ -446,6 +469,34 @@ void relay_report_unknown(struct relay *relay, const char *name, int errnum) {
         snprintf(event.name, sizeof(event.name), "%s", name);
         if (!event.again || relay->config.log)
                 send_event(relay, &event);
+}
+
+void relay_report_credential(struct relay *relay, const char *host, uint16_t port, int errnum, const char *text) {
+        struct relay_event event = {.kind = RELAY_LENT, .port = port, .error.errnum = errnum};
+        char key[sizeof(event.name) + 256];
+
+        snprintf(key, sizeof(key), "credential %s %s", host, text);
+        event.again = !is_new(relay, key, strlen(key));
+        if (event.again && !relay->config.log)
+                return;
+        snprintf(event.name, sizeof(event.name), "%s", host);
+        snprintf(event.rule, sizeof(event.rule), "credential");
+        snprintf(event.error.message, sizeof(event.error.message), "%s", text);
+        send_event(relay, &event);
+}
+
+void relay_report_lent(struct relay *relay, enum relay_event_kind kind, const char *host, const struct address *a,
+                       uint16_t port, uint64_t sent, uint64_t received) {
+        struct relay_event event = {
+                .kind = kind, .port = port, .rule = "credential", .sent = sent, .received = received};
+        char text[ADDRESS_TEXT];
+
+        if (!relay->config.log)
+                return;
+        if (a->family)
+                snprintf(event.address, sizeof(event.address), "%s", address_format(a, text));
+        snprintf(event.name, sizeof(event.name), "%s", host);
+        send_event(relay, &event);
 }
 
 void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,

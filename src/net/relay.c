@@ -1,6 +1,5 @@
 /* hutch-relay; see relay.h. */
 #include <errno.h>
-#include <grp.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +16,6 @@
 #include "confine.h"
 #include "relay_internal.h"
 
-#define NOBODY 65534
 #define MAX_FLOWS 16384
 #define MAX_FROM_HOSTS 64
 
@@ -100,7 +98,7 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_INTERNAL, r, "cannot read the relay's configuration: %s", errno_text(-r));
         while (relay->config.rules && relay->config.rules[n])
                 n++;
-        relay->rules = calloc(n + MAX_FROM_HOSTS, sizeof(*relay->rules));
+        relay->rules = calloc(n + MAX_FROM_HOSTS + CREDENTIALS_MOST, sizeof(*relay->rules));
         relay->rule_texts = calloc(n + MAX_FROM_HOSTS, sizeof(*relay->rule_texts));
         if (!relay->rules || !relay->rule_texts)
                 return error_oom(err);
@@ -124,7 +122,7 @@ static int read_config(struct relay *relay, struct hutch_error *err) {
                 else
                         return error_set(err, HUTCH_E_POLICY_INVALID, E2BIG, "too many host ports: at most %zu",
                                          ARRAY_SIZE(relay->host_ports));
-        return 0;
+        return handoff_read_config(relay, err);
 }
 
 /* Programs in the box find names of /etc/hosts without asking the resolver: their addresses are allowed from the start,
@@ -209,23 +207,11 @@ static int listen_inside(struct relay *relay, int sockets[static GATE_SOCKETS]) 
 }
 
 static const int allowed_calls[] = {
-        SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_ctl, SYS_accept4, SYS_connect, SYS_getsockname, SYS_getsockopt,
-        SYS_setsockopt, SYS_splice,      SYS_shutdown,  SYS_close,   SYS_sendto,  SYS_recvfrom,    SYS_sendmsg,
-        SYS_recvmsg,    SYS_pipe2,       SYS_fcntl,     SYS_bind,    SYS_listen,  SYS_getrandom,   SYS_getpeername,
+        SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_ctl,   SYS_accept4,  SYS_connect, SYS_getsockname,
+        SYS_getsockopt, SYS_setsockopt,  SYS_splice,      SYS_shutdown, SYS_close,   SYS_sendto,
+        SYS_recvfrom,   SYS_sendmsg,     SYS_recvmsg,     SYS_pipe2,    SYS_fcntl,   SYS_bind,
+        SYS_listen,     SYS_getrandom,   SYS_getpeername, SYS_poll,
 };
-
-/* Started by root, it becomes an id that owns nothing. In a user namespace that does not have such an id, or without
- * the capability, it stays what it is: without capabilities, behind its filter. */
-static int give_up_root(struct hutch_error *err) {
-        if (geteuid() != 0)
-                return 0;
-        if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0) {
-                if (errno == EPERM || errno == EINVAL)
-                        return 0;
-                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot give up root: %s", errno_text(errno));
-        }
-        return 0;
-}
 
 static const char *what_is_needed(const struct relay_config *config) {
         if (config->outbound)
@@ -241,11 +227,12 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
                 return r;
         resolver_read_files(&relay->resolver);
         add_rules_from_hosts(relay);
+        const size_t n_lent = handoff_add_rules(relay, relay->rules + relay->n_rules);
         const struct gate_config gate = {.what = what_is_needed(&relay->config),
                                          .outbound = relay->config.outbound,
                                          .tcp_only = relay_is_tcp_only(relay),
                                          .rules = relay->rules,
-                                         .n_rules = relay->n_rules,
+                                         .n_rules = relay->n_rules + n_lent,
                                          .host_ports = relay->host_ports,
                                          .n_host_ports = relay->n_host_ports,
                                          .all_host_ports = relay->all_host_ports};
@@ -260,11 +247,11 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         if (!relay->config.shared)
                 close(RELAY_NETNS);
         close(RELAY_CONFIG);
-        r = give_up_root(err);
+        r = confine_give_up_root(err);
         if (r >= 0)
                 r = confine_keep(CONFINE_NONE, err);
         if (r >= 0)
-                r = confine(allowed_calls, ARRAY_SIZE(allowed_calls), err);
+                r = confine(allowed_calls, ARRAY_SIZE(allowed_calls), CONFINE_INTERNET, err);
         if (r < 0)
                 return r;
         r = listen_inside(relay, sockets);
@@ -275,12 +262,16 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         if (r < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot watch sockets: %s", errno_text(-r));
         r = find_proxy(relay, err);
+        if (r < 0)
+                return r;
+        r = handoff_start(relay, err);
         return r < 0 ? r : publish_all(relay, err);
 }
 
 static int next_timeout(const struct relay *relay) {
         uint64_t now = relay_now_ms();
-        const int others[] = {flow_timeout(relay, now), shared_timeout(relay, now), nscd_timeout(relay)};
+        const int others[] = {flow_timeout(relay, now), shared_timeout(relay, now), nscd_timeout(relay),
+                              handoff_timeout(relay, now)};
         int timeout = resolver_timeout(relay, now);
 
         for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -294,7 +285,7 @@ static int next_timeout(const struct relay *relay) {
 }
 
 int main(void) {
-        static struct relay relay = {.control = {.handle = on_control, .fd = RELAY_CONTROL}};
+        static struct relay relay = {.control = {.handle = on_control, .fd = RELAY_CONTROL}, .link.fd = -1};
         struct relay_event event = {.kind = RELAY_READY};
         struct epoll_event events[256];
 
@@ -323,6 +314,7 @@ int main(void) {
                 shared_tick(&relay, now);
                 nscd_tick(&relay, now);
                 shared_bury(&relay);
+                handoff_tick(&relay, now);
                 if (relay.datagrams && now - relay.swept_ms > 1000) {
                         relay.swept_ms = now;
                         datagram_sweep(&relay, now);

@@ -2,14 +2,15 @@
  *
  * The warden starts it with three descriptors: its control socket (SOCK_SEQPACKET), the configuration as bytes in a
  * memfd, and the box's network namespace; for a box that shares the host's network a socket to the box's init instead
- * (shared.h). It reports RELAY_READY once the box's network is set up, or RELAY_FAILED, and then what it refused and
- * opened. It ends when the control socket is closed. */
+ * (shared.h); and, where there are credentials, a socket to hutch-credential. It reports RELAY_READY once the box's
+ * network is set up, or RELAY_FAILED, and then what it refused and opened. It ends when the control socket is closed.
+ */
 #pragma once
 
 #include "config.h"
 #include "rules.h"
 
-enum { RELAY_CONTROL = 3, RELAY_CONFIG = 4, RELAY_NETNS = 5 };
+enum { RELAY_CONTROL = 3, RELAY_CONFIG = 4, RELAY_NETNS = 5, RELAY_CREDENTIAL = 6 };
 
 enum relay_event_kind {
         RELAY_READY,
@@ -23,6 +24,7 @@ enum relay_event_kind {
         RELAY_PUBLISHED, /* .host_port leads to .port */
         RELAY_LISTENED,  /* the answer to RELAY_LISTEN; .error.errnum is 0 or an errno */
         RELAY_FLUSHED,   /* the answer to RELAY_FLUSH */
+        RELAY_LENT,      /* a credential could not be used: .name, .error */
         RELAY_LOST,      /* .sent events could not be sent; .received refusals are not reported */
 };
 

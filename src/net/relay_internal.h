@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include "credential.h"
 #include "dns.h"
 #include "gate.h"
 #include "proxy.h"
@@ -107,7 +108,11 @@ struct relay {
                 size_t n_recent;
                 struct nscd_client *clients;
                 size_t n_clients;
-        } shared; /* of a box that shares the host's network */
+        } shared;           /* of a box that shares the host's network */
+        struct source link; /* to hutch-credential, where there is one */
+        struct borrowed *borrowed;
+        size_t n_borrowed, n_dials;
+        struct dial *dials;
 };
 
 uint64_t relay_now_ms(void);
@@ -134,6 +139,11 @@ int relay_pin(struct relay *relay, const char *name, struct dns_answer *answer);
 /* Addresses that lead to `name` as `a` does, those of the other family first. */
 size_t relay_find_siblings(struct relay *relay, const char *name, const struct address *a, uint16_t port,
                            struct address *ret, size_t most);
+/* Whether an address that a credential's host has may be connected to; reports it where not. */
+bool relay_admits(struct relay *relay, const char *name, const struct address *a, uint16_t port);
+void relay_report_credential(struct relay *relay, const char *host, uint16_t port, int errnum, const char *text);
+void relay_report_lent(struct relay *relay, enum relay_event_kind kind, const char *host, const struct address *a,
+                       uint16_t port, uint64_t sent, uint64_t received);
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
 /* A connection was refused after it was accepted, by its first bytes or by the upstream proxy. */
@@ -195,6 +205,7 @@ struct lookup {
         uint16_t id;
         unsigned tries;
         uint64_t until_ms;
+        size_t borrowed;  /* of a credential's host: its number, from 1 */
         bool plain, sent; /* plain: without EDNS; sent: by TCP, the question */
         uint8_t *reply;   /* by TCP; NULL: by datagram */
         size_t replied;
@@ -215,5 +226,19 @@ void resolver_start(struct relay *relay, const struct lookup *from);            
 void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, const struct address *server,
                         const struct address *client, uint16_t client_port);
 void resolver_on_stream(struct relay *relay, int fd, bool packets); /* takes fd */
+void resolver_look_up(struct relay *relay, const char *name, uint16_t type,
+                      size_t borrowed); /* see handoff_resolved() */
 int resolver_timeout(const struct relay *relay, uint64_t now);
 void resolver_tick(struct relay *relay, uint64_t now);
+
+/* ---- hutch-credential (handoff.c) ---- */
+int handoff_read_config(struct relay *relay, struct hutch_error *err);
+size_t handoff_add_rules(const struct relay *relay, struct net_rule *ret); /* ways to the addresses inside */
+int handoff_start(struct relay *relay, struct hutch_error *err);           /* waits until it is ready */
+bool handoff_find_name(const struct relay *relay, const char *name, struct address *ret); /* HOST.hutch.internal */
+const char *handoff_find_address(const struct relay *relay, const struct address *a);     /* its host */
+bool handoff_has_host(const struct relay *relay, const char *name);
+bool handoff_take(struct relay *relay, int fd, const struct address *a, uint16_t port); /* takes fd if it is true */
+void handoff_resolved(struct relay *relay, size_t index, const struct dns_answer *a, int errnum);
+int handoff_timeout(const struct relay *relay, uint64_t now);
+void handoff_tick(struct relay *relay, uint64_t now);

@@ -400,6 +400,9 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
         r = strv_copy(policy_list(in->policy, KEY_ENV_BLOCK), &plan->env_block);
         if (r < 0)
                 return error_oom(err);
+        r = plan_block_credentials(plan);
+        if (r < 0)
+                return error_oom(err);
         r = add_defaults(plan, in);
         if (r < 0)
                 return error_oom(err);
@@ -410,6 +413,9 @@ int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_er
         if (r < 0)
                 return error_oom(err);
         r = remove_blocked(plan);
+        if (r < 0)
+                return error_oom(err);
+        r = plan_add_credential_env(plan, in, set);
         if (r < 0)
                 return error_oom(err);
         r = follow_path(plan);

@@ -17,7 +17,7 @@ static const char *const kind_names[] = {
 };
 
 static bool is_secret(const struct plan *plan, size_t i) {
-        return !streq(plan->env_origins[i], "default");
+        return !streq(plan->env_origins[i], "default") && !streq(plan->env_origins[i], "credential");
 }
 
 static void put_quoted(struct buf *b, const char *s) {
@@ -93,6 +93,9 @@ static void put_network(struct buf *b, const struct plan *plan) {
                 buf_printf(b, "proxy     %s\n", proxy_shown(plan->network.proxy, proxy));
         for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
                 buf_printf(b, "allow     %s  (%s)\n", plan->network.rules[i], plan->network.origins[i]);
+        for (size_t i = 0; plan->network.credentials && plan->network.credentials[i]; i++)
+                buf_printf(b, "credential %s, value not shown  (%s)\n", plan->network.credentials[i],
+                           plan->network.credential_origins[i]);
         put_list(b, "publish   ", plan->network.publish);
         if (plan->network.publish_auto)
                 buf_puts(b, "publish   every TCP port that the box listens on\n");
@@ -309,16 +312,20 @@ static json_t *json_settings(const struct hutch_policy *policy) {
 }
 
 static json_t *json_network(const struct plan *plan) {
-        json_t *allow = json_array();
+        json_t *allow = json_array(), *credentials = json_array();
         char proxy[PROXY_SHOWN];
 
         for (size_t i = 0; plan->network.rules && plan->network.rules[i]; i++)
                 json_array_append_new(allow, json_pack("{s:o, s:o}", "rule", json_text(plan->network.rules[i]),
                                                        "origin", json_text(plan->network.origins[i])));
-        return json_pack("{s:b, s:b, s:o, s:o, s:b, s:o, s:b, s:o}", "open", plan->net_open, "allowlist",
-                         plan->network.outbound, "allow", allow, "publish", json_texts(plan->network.publish),
-                         "publish_auto", plan->network.publish_auto, "host_ports", json_texts(plan->network.host_ports),
-                         "strict", plan->network.strict, "upstream_proxy",
+        for (size_t i = 0; plan->network.credentials && plan->network.credentials[i]; i++)
+                json_array_append_new(credentials,
+                                      json_pack("{s:o, s:o}", "credential", json_text(plan->network.credentials[i]),
+                                                "origin", json_text(plan->network.credential_origins[i])));
+        return json_pack("{s:b, s:b, s:o, s:o, s:o, s:b, s:o, s:b, s:o}", "open", plan->net_open, "allowlist",
+                         plan->network.outbound, "allow", allow, "credentials", credentials, "publish",
+                         json_texts(plan->network.publish), "publish_auto", plan->network.publish_auto, "host_ports",
+                         json_texts(plan->network.host_ports), "strict", plan->network.strict, "upstream_proxy",
                          plan->network.proxy ? json_text(proxy_shown(plan->network.proxy, proxy)) : json_null());
 }
 

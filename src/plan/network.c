@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "../base/strv.h"
-#include "../net/rules.h"
+#include "../net/credential.h"
 #include "plan.h"
 
 static int add_rules(struct plan *plan, const struct hutch_policy *p) {
@@ -19,6 +19,28 @@ static int add_rules(struct plan *plan, const struct hutch_policy *p) {
                         r = strv_push(&plan->network.rules, net_rule_format(&rule, text));
                 if (r >= 0)
                         r = strv_push(&plan->network.origins, p->hosts[i].origin);
+        }
+        return r;
+}
+
+/* One for each host, the last one: the name that the box uses says which. */
+static int add_credentials(struct plan *plan, const struct hutch_policy *p) {
+        const struct value *value = &p->values[KEY_CREDENTIAL];
+        size_t n = strv_length(value->list);
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                struct hutch_error ignored;
+                struct credential c, later;
+                bool last = true;
+
+                r = credential_parse(value->list[i], &c, &ignored);
+                for (size_t k = i + 1; r >= 0 && k < n; k++)
+                        last &= credential_parse(value->list[k], &later, &ignored) < 0 || !streq(c.host, later.host);
+                if (r >= 0 && last)
+                        r = strv_push(&plan->network.credentials, value->list[i]);
+                if (r >= 0 && last)
+                        r = strv_push(&plan->network.credential_origins, value->origins[i]);
         }
         return r;
 }
@@ -62,7 +84,8 @@ static int refuse(const struct plan_input *in, enum key key, const char *why, st
 /* Without a separate network namespace a box has no separate ports either, and the relay does not see what its sockets
  * carry; and a container's namespace may belong to root. */
 static int check_support(const struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
-        const enum key keys[] = {KEY_PUBLISH, KEY_ALLOW_HOST_PORT}, carried[] = {KEY_NET_STRICT, KEY_UPSTREAM_PROXY};
+        const enum key keys[] = {KEY_CREDENTIAL, KEY_PUBLISH, KEY_ALLOW_HOST_PORT},
+                       carried[] = {KEY_NET_STRICT, KEY_UPSTREAM_PROXY};
         bool own_net = plan->traits & TRAIT_OWN_NET && !(plan->traits & TRAIT_IMAGE);
         bool shared = shares_network(in->traits);
 
@@ -91,6 +114,8 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
             (!shares_network(in->traits) || plan->net_open))
                 return check_support(plan, in, err);
         r = add_rules(plan, p);
+        if (r >= 0)
+                r = add_credentials(plan, p);
         plan->network.publish_auto = policy_network(p) == HUTCH_NET_LOOPBACK;
         if (r >= 0)
                 r = add_published(plan, p);

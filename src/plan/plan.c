@@ -364,11 +364,11 @@ int plan_make(const struct plan_input *in, struct plan **ret, struct hutch_error
         if (r >= 0 && plan_note_kept(plan, in) < 0)
                 r = error_oom(err);
         if (r >= 0)
+                r = plan_add_network(plan, in, err);
+        if (r >= 0)
                 r = plan_add_env(plan, in, err);
         if (r >= 0)
                 r = plan_add_commands(plan, in, err);
-        if (r >= 0)
-                r = plan_add_network(plan, in, err);
         if (r >= 0)
                 r = add_engine(plan, in, err);
         if (r < 0) {

@@ -228,6 +228,11 @@ bool plan_fetches(const struct plan_input *in, const struct toolchain_fact *cach
 int plan_pass_online(struct plan *plan, const struct plan_input *in,
                      int (*set)(struct plan *plan, const char *name, const char *value, const char *origin));
 bool plan_can_judge(unsigned traits); /* whether a backend with these keeps rules for the network's hosts */
+/* Variables that hold credentials are blocked; before the environment is made. */
+int plan_block_credentials(struct plan *plan);
+/* Variables by which programs find the host of a credential; see data/credentials. */
+typedef int (*plan_set_fn)(struct plan *plan, const char *name, const char *value, const char *origin);
+int plan_add_credential_env(struct plan *plan, const struct plan_input *in, plan_set_fn set);
 int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 int plan_add_env(struct plan *plan, const struct plan_input *in, struct hutch_error *err);
 /* Which programs may be executed; after the steps and the environment, for the directories in which programs are. */

@@ -192,13 +192,13 @@ enum hutch_workspace policy_workspace(const struct hutch_policy *p) {
 }
 
 enum hutch_network policy_network(const struct hutch_policy *p) {
-        if (!policy_is_set(p, KEY_NETWORK) && p->n_hosts > 0)
+        if (!policy_is_set(p, KEY_NETWORK) && (p->n_hosts > 0 || policy_is_set(p, KEY_CREDENTIAL)))
                 return HUTCH_NET_ALLOWLIST;
         return (enum hutch_network) policy_number(p, KEY_NETWORK);
 }
 
 bool policy_asks_for_network(const struct hutch_policy *p) {
-        return policy_is_set(p, KEY_NETWORK) || p->n_hosts > 0;
+        return policy_is_set(p, KEY_NETWORK) || p->n_hosts > 0 || policy_is_set(p, KEY_CREDENTIAL);
 }
 
 const char *policy_dir(const struct hutch_policy *p) {
@@ -420,6 +420,10 @@ int policy_validate(const struct hutch_policy *p, struct hutch_error *err) {
                 return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                  "allowed hosts contradict the network policy '%s': omit --net or use --net "
                                  "allowlist",
+                                 policy_text(p, KEY_NETWORK));
+        if (policy_is_set(p, KEY_CREDENTIAL) && policy_network(p) != HUTCH_NET_ALLOWLIST)
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "--credential contradicts the network policy '%s': omit --net or use --net allowlist",
                                  policy_text(p, KEY_NETWORK));
         if (policy_is_set(p, KEY_NET_LOG) && policy_network(p) != HUTCH_NET_ALLOWLIST &&
             policy_network(p) != HUTCH_NET_LOOPBACK && !policy_is_set(p, KEY_PUBLISH) &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/text.h"
+#include "../net/credential.h"
 #include "../net/proxy.h"
 #include "../net/rules.h"
 #include "commands.h"
@@ -45,6 +46,12 @@ static int check_variable_name(const char *name, struct hutch_error *err) {
         if (name[0] && !strpbrk(name, "= \t\n?[]\\"))
                 return 0;
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not the name of a variable", name);
+}
+
+static int check_credential(const char *text, struct hutch_error *err) {
+        struct credential credential;
+
+        return credential_parse(text, &credential, err);
 }
 
 static int check_publish(const char *text, struct hutch_error *err) {

@@ -162,6 +162,7 @@ static int start_box(struct session *s, struct hutch_error *err) {
                                 .facts = s->in.facts,
                                 .layers = s->in.layers,
                                 .messages = -1,
+                                .credentials = s->in.credentials,
                                 .done = on_box_done,
                                 .message = on_message,
                                 .stopped = on_stopped,

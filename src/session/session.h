@@ -17,6 +17,7 @@ struct session_input {
         const char *layers; /* the same */
         const char *state;  /* of another shell, to begin with; NULL: none */
         size_t state_len;
+        int credentials;                                      /* of its box; see run.h */
         void (*opened)(void *user);                           /* the shell runs */
         void (*ended)(void *user, const struct outcome *why); /* the box is gone; nothing can be run any more */
         void *user;

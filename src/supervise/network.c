@@ -78,6 +78,15 @@ static void report_unknown(struct run *run, const struct relay_event *e) {
         report(run, &event);
 }
 
+static void report_lent(struct run *run, const struct relay_event *e) {
+        char text[sizeof(e->error.message) + 64];
+        const struct hutch_event event =
+                event_notice(NOTICE_CREDENTIAL_FAILED, e->name[0] ? e->name : NULL, NULL, text);
+
+        snprintf(text, sizeof(text), "a credential could not be used: %s", e->error.message);
+        report(run, &event);
+}
+
 static void report_cut(struct run *run) {
         const struct hutch_event event =
                 event_notice(NOTICE_DENIALS_CUT, NULL, NULL, "more was refused than the list of denials holds");
@@ -139,9 +148,9 @@ static const char *protocol_of(const struct relay_event *e) {
 
 static void write_log(struct relay_link *l, const struct relay_event *e) {
         static const char *const kinds[] = {
-                [RELAY_REFUSED] = "refused",     [RELAY_RESOLVED] = "resolved", [RELAY_OPENED] = "opened",
-                [RELAY_CLOSED] = "closed",       [RELAY_UNREACHED] = "failed",  [RELAY_UNKNOWN] = "failed",
-                [RELAY_PUBLISHED] = "published", [RELAY_LISTENED] = "published"};
+                [RELAY_REFUSED] = "refused", [RELAY_RESOLVED] = "resolved",   [RELAY_OPENED] = "opened",
+                [RELAY_CLOSED] = "closed",   [RELAY_UNREACHED] = "failed",    [RELAY_UNKNOWN] = "failed",
+                [RELAY_LENT] = "failed",     [RELAY_PUBLISHED] = "published", [RELAY_LISTENED] = "published"};
         json_t *object;
 
         if (l->log >= 0 && e->kind == RELAY_LOST)
@@ -206,6 +215,10 @@ static bool take_event(struct run *run, int flags) {
         case RELAY_UNKNOWN:
                 if (!e.again)
                         report_unknown(run, &e);
+                break;
+        case RELAY_LENT:
+                if (!e.again)
+                        report_lent(run, &e);
                 break;
         case RELAY_LOST:
                 if (e.received > 0)
@@ -291,35 +304,19 @@ static int make_config(const struct plan *plan, struct hutch_error *err) {
         return take_fd(&fd);
 }
 
-/* In the child: its descriptors in their places, and nothing else of the warden's. */
-static void _noreturn_ become_relay(const char *path, int control, int config, int netns) {
-        char *const argv[] = {(char *) "hutch-relay", NULL}, *const env[] = {NULL};
-        int fds[] = {control, config, netns}, null = open("/dev/null", O_RDWR);
-        sigset_t none;
+/* With a separate copy of the configuration: two readers of one would share its position. */
+static int start_lender(struct run *run, int *ret_link, pid_t *ret, struct hutch_error *err) {
+        _cleanup_(closep) int config = make_config(run->in.plan, err);
 
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-                fds[i] = fcntl(fds[i], F_DUPFD, 16);
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-                if (fds[i] < 0 || dup2(fds[i], RELAY_CONTROL + (int) i) < 0)
-                        _exit(125);
-        for (int i = 0; i < 3; i++)
-                if (dup2(null, i) < 0)
-                        _exit(125);
-        syscall(SYS_close_range, RELAY_NETNS + 1, ~0u, 0);
-        setsid();
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        if (chdir("/") == 0)
-                execve(path, argv, env);
-        _exit(125);
+        return config < 0 ? config : lender_start(run, config, ret_link, ret, err);
 }
 
 int relay_start(struct run *run, int netns, struct hutch_error *err) {
-        _cleanup_(closep) int config = -1, ours = -1, theirs = -1, log = -1;
+        _cleanup_(closep) int config = -1, ours = -1, theirs = -1, log = -1, link = -1;
         struct relay_link *l;
         char path[PATH_MAX];
-        int ends[2], r;
-        pid_t pid;
+        int ends[2], r = 0;
+        pid_t pid, lender = 0;
 
         if (run->relay || netns < 0)
                 return error_set(err, HUTCH_E_INTERNAL, EPROTO, "unexpected message from the box's init");
@@ -343,15 +340,22 @@ int relay_start(struct run *run, int netns, struct hutch_error *err) {
         l = calloc(1, sizeof(*l));
         if (!l)
                 return error_oom(err);
+        if (run->in.plan->network.credentials)
+                r = start_lender(run, &link, &lender, err);
+        if (r < 0) {
+                free(l);
+                return r;
+        }
         pid = fork();
         if (pid == 0)
-                become_relay(path, theirs, config, netns);
+                helper_become(path, "hutch-relay", (int[]){theirs, config, netns, link}, link < 0 ? 3 : 4);
         if (pid < 0) {
                 free(l);
+                lender_stop(lender);
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start hutch-relay: %s", errno_text(errno));
         }
         children_note(pid);
-        *l = (struct relay_link){.pid = pid, .control = take_fd(&ours), .log = take_fd(&log)};
+        *l = (struct relay_link){.pid = pid, .lender = lender, .control = take_fd(&ours), .log = take_fd(&log)};
         run->relay = l;
         r = loop_watch(run->loop, l->control, EPOLLIN, on_relay, run, &l->watch);
         if (r < 0)
@@ -383,6 +387,7 @@ void relay_stop(struct run *run) {
         if (closed && !l->ended && status != 0)
                 take_end(run);
         children_forget(l->pid);
+        lender_stop(l->lender);
         end_log(l);
         close(l->control);
         closep(&l->log);

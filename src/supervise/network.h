@@ -5,7 +5,7 @@
 #include "run_internal.h"
 
 struct relay_link {
-        pid_t pid;
+        pid_t pid, lender; /* lender: hutch-credential, 0: none */
         int control;
         struct watch *watch;
         bool ready;
@@ -19,6 +19,14 @@ struct relay_link {
         unsigned n_published;
         struct names *names; /* the watch over the host's resolver set-up */
 };
+
+/* In a child: executes a helper with the descriptors in their places, and nothing else of the warden's. */
+#define HELPER_FIRST_FD 3
+#define HELPER_FDS_MOST 8
+void _noreturn_ helper_become(const char *path, const char *name, const int *fds, size_t n);
+
+int lender_start(struct run *run, int config, int *ret_link, pid_t *ret_pid, struct hutch_error *err);
+void lender_stop(pid_t pid);
 
 void names_watch(struct run *run);
 void names_done(struct run *run);

@@ -56,6 +56,7 @@ struct run_input {
         struct tail *tail; /* NULL: not wanted */
         int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
         void *runner_user;
+        int credentials;           /* a memfd, see src/net/credential.h; it lives as long as the run; 0: none */
         struct terminal *terminal; /* streams that are terminals get a pseudo terminal of the box; NULL: a relay */
 };
 

@@ -259,6 +259,7 @@ static int start_second(struct change *g, const char *state, size_t len) {
                                       .layers = g->v->layers,
                                       .state = state,
                                       .state_len = len,
+                                      .credentials = g->v->credentials > 0 ? g->v->credentials : 0,
                                       .opened = on_opened,
                                       .ended = on_ended,
                                       .user = g};

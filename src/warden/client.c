@@ -102,6 +102,9 @@ int warden_client_start(int warden, const struct client_run *run, struct client_
         r = pass_streams(run->streams, request.modes, fds, &n, &data, err);
         if (r < 0)
                 return r;
+        request.credentials = run->credentials > 0;
+        if (request.credentials)
+                fds[n++] = run->credentials;
         *ret = CLIENT_LINE_NONE;
         return ask(warden, &request, sizeof(request), fds, n, &ret->socket, err);
 }
@@ -212,7 +215,8 @@ int warden_client_open(int warden, const struct client_session *session, int *re
         _cleanup_(closep) int socket = -1, plan = -1, state = -1;
         struct warden_run request = {.request = WARDEN_OPEN, .modes = {session->state != NULL}};
         struct warden_opened opened = {0};
-        int r;
+        int fds[FDS_MOST], r;
+        size_t n = 0;
 
         r = hand_box(session->plan, session->layers, &request, &plan, err);
         if (r < 0)
@@ -223,7 +227,13 @@ int warden_client_open(int warden, const struct client_session *session, int *re
                         return error_set(err, HUTCH_E_SETUP_FAILED, state, "cannot hand the shell's state over: %s",
                                          errno_text(-state));
         }
-        r = ask(warden, &request, sizeof(request), (int[]){plan, state}, state < 0 ? 1 : 2, &socket, err);
+        fds[n++] = plan;
+        if (state >= 0)
+                fds[n++] = state;
+        request.credentials = session->credentials > 0;
+        if (request.credentials)
+                fds[n++] = session->credentials;
+        r = ask(warden, &request, sizeof(request), fds, n, &socket, err);
         if (r >= 0)
                 r = read_reply(socket, WARDEN_OPENED, &opened, sizeof(opened), NULL, 0, err);
         if (r < 0)

@@ -11,7 +11,8 @@ struct client_run {
         void *see_user;
         void (*event)(void *user, const struct hutch_event *event);
         void *event_user;
-        uint8_t *room; /* WARDEN_MESSAGE_MOST bytes to receive into; NULL: they are made and freed each time */
+        int credentials; /* a memfd; 0: none */
+        uint8_t *room;   /* WARDEN_MESSAGE_MOST bytes to receive into; NULL: they are made and freed each time */
 };
 
 /* A caller's own way to the warden, for one command after the other. */
@@ -39,6 +40,7 @@ struct client_session {
         const char *layers;
         const char *state; /* to begin with, or NULL */
         size_t state_len;
+        int credentials; /* a memfd; 0: none */
 };
 
 int warden_client_open(int warden, const struct client_session *session, int *ret_socket, uint32_t *ret_id,

@@ -8,10 +8,10 @@
 #define WARDEN_FD 3 /* where the warden program finds its socket */
 
 enum warden_request {
-        WARDEN_RUN = 1, /* fds: reply, plan (memfd), then one for each stream that has one */
+        WARDEN_RUN = 1, /* fds: reply, plan (memfd), then one for each stream that has one, with .credentials theirs */
         WARDEN_PROBE,   /* fds: reply */
-        WARDEN_OPEN, /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd). Closing reply ends
-                        it */
+        WARDEN_OPEN, /* struct warden_run; fds: reply, plan (memfd), with .modes[0] a state (memfd), with .credentials
+                        theirs. Closing reply ends it */
         WARDEN_COMMAND, /* struct warden_command; fds: reply, with .apart the texts (memfd), then one for each stream.
                            Further ones come over the reply's socket, without that fd, each after the outcome of the
                            last */
@@ -57,8 +57,9 @@ struct warden_keep {
 
 struct warden_run {
         uint32_t request;
-        uint32_t modes[3]; /* enum hutch_stream; HUTCH_STREAM_DATA comes as a memfd */
-        char layers[1024]; /* the directory of the box\'s layers, or empty */
+        uint32_t modes[3];    /* enum hutch_stream; HUTCH_STREAM_DATA comes as a memfd */
+        uint32_t credentials; /* a memfd for them comes last */
+        char layers[1024];    /* the directory of the box\'s layers, or empty */
 };
 
 enum warden_reply {

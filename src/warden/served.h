@@ -22,6 +22,7 @@ struct served {
         bool hold; /* the client that requested the state wants the box stopped then */
         struct holder holder;
         struct plan *plan;
+        int credentials; /* of its boxes; -1: none */
         char layers[1024];
         struct session *session;
         struct change *changes; /* of its files: under way, or waiting for their turn */

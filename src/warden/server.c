@@ -28,7 +28,7 @@ struct client { /* one request under way */
         char layers[1024];
         void *stdin_data;
         size_t stdin_len;
-        int fds[3];
+        int fds[3], credentials;
         struct events events; /* that wait to be sent */
 };
 
@@ -83,6 +83,7 @@ static void client_free(struct client *c) {
         events_done(&c->events);
         for (int i = 0; i < 3; i++)
                 closep(&c->fds[i]);
+        closep(&c->credentials);
         closep(&c->socket);
         free(c);
 }
@@ -131,6 +132,7 @@ static int start_run(struct client *c, const struct warden_run *request, struct 
         struct run_input input = {.plan = c->plan,
                                   .facts = &w->facts,
                                   .messages = c->socket,
+                                  .credentials = c->credentials > 0 ? c->credentials : 0,
                                   .layers = c->layers[0] ? c->layers : NULL,
                                   .event = on_event,
                                   .event_user = c,
@@ -163,6 +165,7 @@ static int begin_run(struct warden *w, const struct warden_run *request, int fds
 
                 c->fds[i] = has ? take_fd(&fds[next++]) : -1;
         }
+        c->credentials = request->credentials && next < 8 ? take_fd(&fds[next]) : -1;
         if (memfd_plan(fds[1], &c->plan) < 0) {
                 error_set(&refused.error, HUTCH_E_INTERNAL, EBADMSG,
                           "the warden cannot read the plan: library and warden are "

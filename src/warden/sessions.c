@@ -35,6 +35,7 @@ static void served_free(struct served *v) {
         closep(&v->ender);
         watch_remove(&v->on_guest);
         closep(&v->guest);
+        closep(&v->credentials);
         plan_free(v->plan);
         free(v);
 }
@@ -160,6 +161,7 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
                              .socket = take_fd(&fds[0]),
                              .asked = -1,
                              .ender = -1,
+                             .credentials = -1,
                              .guest = -1,
                              .holder = {.socket = -1}};
         memcpy(v->layers, request->layers, sizeof(v->layers) - 1);
@@ -168,6 +170,9 @@ void sessions_open(struct sessions *all, const struct warden_run *request, int f
                 r = memfd_map(fds[2], &state, &len);
         if (r < 0)
                 error_set(&err, HUTCH_E_INTERNAL, r, "the warden cannot read the plan");
+        if (request->credentials)
+                v->credentials = take_fd(&fds[request->modes[0] ? 3 : 2]);
+        input.credentials = v->credentials > 0 ? v->credentials : 0;
         input.plan = v->plan;
         input.layers = v->layers[0] ? v->layers : NULL;
         input.state = state;

@@ -18,9 +18,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 HOST4, OTHER4, RESOLVER = "203.0.113.7", "203.0.113.8", "203.0.113.53"
 HOST6, OTHER6 = "2001:db8::7", "2001:db8::8"
+API4, THIEF4 = "203.0.113.9", "203.0.113.10"  # of credentials.py
 PRIVATE, METADATA = "10.7.7.7", "169.254.169.254"
 OWN4, OWN6 = "203.0.113.1", "2001:db8::1"  # the host's
-OUTSIDE = [HOST4, OTHER4, RESOLVER, PRIVATE, METADATA, HOST6, OTHER6]
+OUTSIDE = [HOST4, OTHER4, API4, THIEF4, RESOLVER, PRIVATE, METADATA, HOST6, OTHER6]
 NAMES = {
     "allowed.example": [HOST4, HOST6],
     "four.example": [HOST4],

@@ -162,6 +162,11 @@ static const struct option_row {
          "--allow-host: invalid host ':443': expected HOST, HOST:PORT or [IPV6]:PORT"},
         {"allow-host", NULL, NULL, HUTCH_E_USAGE, "option '--allow-host' needs a value: HOST[:PORT]"},
 
+        {"credential", "a.example=KEY:x-api-key", "credential a.example=KEY:x-api-key; "},
+        {"credential", "a.example=sk-secret", NULL, HUTCH_E_POLICY_INVALID,
+         "--credential: 'a.example=…' is not HOST[:PORT]=ENV_NAME[:HEADER]: ENV_NAME is not the name of a variable"},
+        {"credential", NULL, NULL, HUTCH_E_USAGE, "option '--credential' needs a value: HOST=ENV_NAME[:HEADER]"},
+
         {"publish", "8080", "publish 8080; "},
         {"publish", "0:8080", "publish 0:8080; "},
         {"publish", "auto", "publish auto; "},
