@@ -126,6 +126,7 @@ static int run_request(const struct invocation *in, hutch_request *request) {
         }
         /* The layer in which changes are looked for is the box's. */
         if (!request->no_changes && cli_confine(NULL, NULL, 0, NULL) < 0) {
+                request->user = NULL;
                 hutch_box_close(box);
                 return EXIT_HUTCH;
         }

@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "../base/io.h"
 #include "../base/json.h"
+#include "../base/path.h"
 #include "../layer/stack.h"
 #include "../review/pack.h"
 #include "../warden/spawn.h"
@@ -167,29 +169,60 @@ static int export_to(const struct export *e, int fd, const char *file, struct pa
         return r;
 }
 
+/* A file without a name, which goes with the process; where the file system has none, one beside its place. */
+static int open_part(const char *file, const char *part, bool *ret_named) {
+        _cleanup_(freep) char *directory = NULL;
+        int fd;
+
+        if (path_dirname(file, &directory) < 0)
+                return -ENOMEM;
+        fd = open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        *ret_named = fd < 0;
+        if (fd < 0)
+                fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        return fd < 0 ? -errno : fd;
+}
+
+static int put_in_place(int fd, bool named, const char *part, const char *file) {
+        char self[64];
+
+        snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+        if (fdatasync(fd) < 0)
+                return -errno;
+        if (!named && linkat(AT_FDCWD, self, AT_FDCWD, part, AT_SYMLINK_FOLLOW) < 0)
+                return -errno;
+        return rename(part, file) < 0 ? -errno : 0;
+}
+
 static int export(const hutch_review *review, const char *file, bool workspace_only, uint64_t *ret_left_out,
                   hutch_error *err) {
         _cleanup_(export_done) struct export e = {.review = review};
         _cleanup_(freep) char *part = NULL;
         _cleanup_(closep) int fd = -1;
         struct pack_count count = {0};
+        bool named;
         int r;
 
         if (export_choose(&e, workspace_only) < 0)
                 return error_oom(err);
         if (asprintf(&part, "%s.%s.part", file, review->box->meta.id) < 0)
                 return error_oom(err);
-        fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        fd = open_part(file, part, &named);
         if (fd < 0)
-                return error_set(err, HUTCH_E_IO, errno, "cannot write %s: %s", file, errno_text(errno));
+                return error_set(err, HUTCH_E_IO, fd, "cannot write %s: %s", file, errno_text(-fd));
         r = export_to(&e, fd, file, &count, err);
-        if (r >= 0 && (fdatasync(fd) < 0 || rename(part, file) < 0))
-                r = error_set(err, HUTCH_E_IO, errno, "cannot write %s: %s", file, errno_text(errno));
-        if (r < 0)
+        if (r < 0) {
                 (void) unlink(part);
-        else if (ret_left_out)
+                return r;
+        }
+        r = put_in_place(fd, named, part, file);
+        if (r < 0) {
+                (void) unlink(part);
+                return error_set(err, HUTCH_E_IO, r, "cannot write %s: %s", file, errno_text(-r));
+        }
+        if (ret_left_out)
                 *ret_left_out = count.left_out;
-        return r;
+        return 0;
 }
 
 int hutch_review_export(const hutch_review *review, const char *file, uint64_t *ret_left_out, hutch_error *err) {

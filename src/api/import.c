@@ -1,7 +1,8 @@
 /* Boxes as files: import of what export.c writes.
  *
  * The helper hutch-archive reads the archive itself (src/archive); here its entries are judged, and anything that is
- * not as an export would have written it ends the import. A box that was not imported whole is removed. */
+ * not as an export would have written it ends the import. What was not imported whole is no box: it is removed, or
+ * swept if the import was killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -229,7 +230,7 @@ static int make_box(struct import *in, json_t *root) {
         meta.lowers = p.lowers;
         meta.dests = p.lowers; /* not where the archive had them, either */
         meta.system = p.system;
-        r = layer_new(state, &meta, &in->box, in->err);
+        r = layer_begin(state, &meta, &in->box, in->err);
         return r < 0 ? r : open_layers(in, &p);
 }
 
@@ -340,7 +341,7 @@ static int read_all(struct import *in) {
                                                              links, in->err)
                                                 : foreign(in);
         }
-        return r;
+        return r < 0 ? r : layer_finish(in->box, in->err);
 }
 
 int hutch_import(const char *file, const hutch_import_options *options, char **ret_id, hutch_error *err) {

@@ -6,6 +6,7 @@
 #include "../base/io.h"
 #include "../layer/snapshot.h"
 #include "../session/dialect.h"
+#include "reviewed.h"
 #include "api.h"
 
 extern char **environ;
@@ -183,31 +184,31 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
         return r < 0 ? r : session_box_twin(box, layers, known.state, known.state_len, ret, err);
 }
 
-/* The box that is written is a separate one, which nothing uses. */
+/* The box that is written is a separate one, which nothing uses. Without a meta it is none for anybody else, and is
+ * swept if this process is killed. */
 static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, bool workspace_only,
                       uint64_t *ret_left_out, struct hutch_error *err) {
         _cleanup_(closep) int fd =
                 openat(layers->fd, "shell", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-        _cleanup_(freep) char *id = strdup(layers->meta.id);
-        hutch_review *review;
-        int r = !id ? -ENOMEM : fd < 0 ? -errno : write_all(fd, shell ? shell : "", len);
+        hutch_review review = {.box = layers, .borrowed = true};
+        int r = fd < 0 ? -errno : write_all(fd, shell ? shell : "", len);
 
-        layer_free(layers);
+        (void) unlinkat(layers->fd, "meta", 0);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r));
-        r = hutch_review_open(id, NULL, &review, err);
+        r = changes_read(layers, &review.changes, err);
         if (r < 0)
                 return r;
-        r = workspace_only ? hutch_review_export_workspace(review, file, ret_left_out, err)
-                           : hutch_review_export(review, file, ret_left_out, err);
-        hutch_review_close(review);
+        r = workspace_only ? hutch_review_export_workspace(&review, file, ret_left_out, err)
+                           : hutch_review_export(&review, file, ret_left_out, err);
+        changes_done(&review.changes);
         return r;
 }
 
 static int export_session(const char *name, const char *file, bool workspace_only, uint64_t *ret_left_out,
                           hutch_error *err) {
-        _cleanup_(freep) char *shell = NULL, *root = NULL, *id = NULL;
-        struct layer_box *layers = NULL;
+        _cleanup_(layer_freep) struct layer_box *layers = NULL;
+        _cleanup_(freep) char *shell = NULL;
         hutch_box *box;
         size_t len = 0;
         int r = hutch_box_attach(name, &box, err);
@@ -220,12 +221,8 @@ static int export_session(const char *name, const char *file, bool workspace_onl
         hutch_box_close(box);
         if (r < 0)
                 return r;
-        id = strdup(layers->meta.id);
         r = export_box(layers, shell, len, file, workspace_only, ret_left_out, err);
-        if (id && layer_root(environ, &root, NULL) >= 0 && layer_open(root, id, &layers, NULL) >= 0) {
-                layer_remove(layers, NULL);
-                layer_free(layers);
-        }
+        layer_remove(layers, NULL);
         return r;
 }
 

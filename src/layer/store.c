@@ -159,7 +159,12 @@ static int fill(struct layer_box *box) {
         return r;
 }
 
-int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
+static int refuse_new(const char *root, int r, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot make a copy-on-write layer in %s: %s", root,
+                         errno_text(-r));
+}
+
+int layer_begin(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
         _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;
 
@@ -188,15 +193,34 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
                 r = take_lock(box, O_CREAT);
         if (r >= 0)
                 r = fill(box);
-        if (r >= 0)
-                r = layer_meta_write(box->fd, "meta", &box->meta);
         if (r < 0) {
                 if (box->path)
                         layer_remove(box, NULL);
-                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot make a copy-on-write layer in %s: %s", root,
-                                 errno_text(-r));
+                return refuse_new(root, r, err);
         }
         *ret = take_ptr(box);
+        return 0;
+}
+
+int layer_finish(struct layer_box *box, struct hutch_error *err) {
+        int r = layer_meta_write(box->fd, "meta", &box->meta);
+
+        return r < 0 ? refuse_new(box->path, r, err) : 0;
+}
+
+int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
+        struct layer_box *box;
+        int r = layer_begin(root, meta, &box, err);
+
+        if (r < 0)
+                return r;
+        r = layer_finish(box, err);
+        if (r < 0) {
+                layer_remove(box, NULL);
+                layer_free(box);
+                return r;
+        }
+        *ret = box;
         return 0;
 }
 

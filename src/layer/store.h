@@ -28,6 +28,10 @@ int layer_make_folders(const char *path);
 /* Makes a box with fresh layers, over the frozen ones that the meta may list, and holds its lock. */
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err);
 
+/* The same in two steps: what was begun is a box once it is finished, and swept if its maker was killed before. */
+int layer_begin(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err);
+int layer_finish(struct layer_box *box, struct hutch_error *err);
+
 /* Makes the layers ready for another mount: what overlayfs left of the last one is not taken twice. */
 int layer_renew(struct layer_box *box, struct hutch_error *err);
 /* The same for the n layers of a box that another process of this user holds on our behalf. */

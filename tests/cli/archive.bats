@@ -222,6 +222,35 @@ E
         agree
 }
 
+@test "an import or an export of a session that is killed leaves no box" {
+        need zstd
+        local delay boxes=0
+        make many.tar.zst 'start(); [add(U + "f%05d" % i, b"x" * 2000) for i in range(20000)]'
+        for delay in 0.02 0.05 0.1 0.2 0.4; do
+                run timeout -s KILL "$delay" "$HUTCH_BUILD/hutch" import "$T/many.tar.zst"
+                [ "$status" -ne 0 ] || boxes=$((boxes + 1))
+        done
+        run hutch boxes --json
+        [ "$(grep -c '"id"' <<<"$output")" -eq "$boxes" ] || differs "$boxes whole ones: $output"
+        hutch discard --older-than 0s >/dev/null
+        hutch session start killed >/dev/null
+        hutch session run killed -c 'head -c 60M /dev/urandom | split -b 20K -a 4'
+        for delay in 0.05 0.1 0.2; do
+                timeout -s KILL "$delay" "$HUTCH_BUILD/hutch" export --session killed "$T/s.tar.zst" || true
+                rm -f "$T/s.tar.zst"
+        done
+        run find "$T" -maxdepth 1 -name '*.part'
+        [ -z "$output" ] || differs "left beside the file: $output"
+        run hutch session run killed -c 'ls | wc -l'
+        [ "$output" -gt 2000 ] || differs "the session: $output"
+        hutch session stop killed --discard
+        reviews 0 "no boxes with changes" boxes
+        find "$STATE" -mindepth 1 -maxdepth 1 -exec touch -d '1 minute ago' {} +
+        hutch boxes >/dev/null
+        traceless
+        agree
+}
+
 @test "W3c: a manifest without records of the host overwrites and deletes nothing" {
         need zstd
         make bad.tar.zst 'start(b"w src/main.c\0o d\0"); add(U + "b.txt", b"theirs"); add(U + "src", type=tarfile.DIRTYPE, mode=0o755); add(U + "d", type=tarfile.DIRTYPE, mode=0o755); add(U + "new", b"x")'
