@@ -12,6 +12,7 @@
 #include "layer/meta.h"
 #include "policy/policy.h"
 #include "review/base.h"
+#include "review/index.h"
 
 static void read_file(const char *name, const uint8_t *data, size_t len) {
         char path[] = "/tmp/hutch-fuzz.XXXXXX";
@@ -23,12 +24,16 @@ static void read_file(const char *name, const uint8_t *data, size_t len) {
         if (file >= 0 && write_all(file, data, len) == 0) {
                 struct layer_meta meta = {0};
                 struct base base = {0};
+                struct index index = {0};
 
                 if (name[0] == 'b')
                         base_load(dir, &base, NULL);
+                else if (name[0] == 'i')
+                        index_load(dir, &index);
                 else
                         layer_meta_read(dir, name, &meta);
                 base_done(&base);
+                index_done(&index);
                 layer_meta_done(&meta);
         }
         unlinkat(dir, name, 0);
@@ -50,6 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
 
                 policy_decode(&r, &policy);
         } else
-                read_file(data[0] == 'b' ? "base" : "meta", data + 1, len - 1);
+                read_file(data[0] == 'b' ? "base" : data[0] == 'i' ? "index" : "meta", data + 1, len - 1);
         return 0;
 }
