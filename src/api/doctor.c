@@ -3,12 +3,10 @@
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "../base/text.h"
-#include "api.h"
-
-#define TRIAL_MS 20000
+#include "../host/beside.h"
+#include "trials.h"
 
 enum weight {
         NEEDED, /* without it no box */
@@ -32,11 +30,13 @@ static const struct {
         {PROBE_NEW_MOUNTS, "mount_api", "new mount calls (Linux 5.12)", BETTER, "mount(2) is used: slower"},
         {PROBE_OPENAT2, "openat2", "openat2 (Linux 5.6)", BETTER, "destinations may hold no links at all"},
         {PROBE_LANDLOCK, "landlock", "Landlock (Linux 5.19)", BETTER, "one wall less behind the mounts"},
-        {PROBE_OVERLAY, "overlayfs", "overlayfs in a user namespace (Linux 5.11)", BETTER, "no copy-on-write"},
+        {PROBE_OVERLAY, "overlayfs", "overlayfs in a user namespace (Linux 5.11)", BETTER, "no layers, no --cow /"},
         {PROBE_CGROUPS, "cgroups", "control groups for memory, cpu and pids", BETTER,
          "--memory and --cpu need --allow-degraded"},
         {PROBE_NETWORK, "network_rules", "network rules of a box (nf_tables with tproxy, socket, reject and log)",
          BETTER, "--allow-host, --net loopback, --publish and --allow-host-port are refused"},
+        {PROBE_SESSIONS, "sessions", "sessions", BETTER, "hutch session and hutch shell do not work"},
+        {PROBE_LAYERS, "copy_on_write", "copy-on-write of a workspace", BETTER, "--workspace cow does not work"},
 };
 
 bool doctor_is_strong(const struct probes *p) {
@@ -60,11 +60,32 @@ void doctor_first_gap(const struct probes *p, char *ret, size_t room) {
                         snprintf(ret, room, "%s: %s", rows[i].name, p->of[rows[i].id].detail);
 }
 
-static void put_namespace_remedy(struct buf *b, const struct probes *p) {
-        char self[PATH_MAX];
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+/* What `make install` puts in place (data/apparmor-hutch.in), for the programs as they are now: the command, and the
+ * process of sessions and of the library. */
+static void put_apparmor_remedy(struct buf *b) {
+        static const char *const names[] = {"hutch", "hutch-warden"};
 
-        self[n > 0 ? n : 0] = 0;
+        buf_puts(b, "AppArmor restricts user namespaces (Ubuntu 24.04 and newer). As root:\n"
+                    "  cat >/etc/apparmor.d/hutch <<'EOF'\n"
+                    "  abi <abi/4.0>,\n"
+                    "  include <tunables/global>\n");
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                char path[PATH_MAX], real[PATH_MAX];
+
+                if (host_find_beside(names[i], path) < 0 || !realpath(path, real))
+                        continue;
+                buf_printf(b,
+                           "  profile %s \"%s\" flags=(unconfined) {\n"
+                           "    userns,\n"
+                           "    include if exists <local/%s>\n"
+                           "  }\n",
+                           names[i], real, names[i]);
+        }
+        buf_puts(b, "  EOF\n"
+                    "  apparmor_parser -r /etc/apparmor.d/hutch");
+}
+
+static void put_namespace_remedy(struct buf *b, const struct probes *p) {
         if (p->in_container || p->filtered)
                 buf_puts(b, "this is a container whose filter or profile forbids it. Docker and podman:\n"
                             "  docker run --security-opt seccomp=" HUTCH_DATADIR
@@ -72,18 +93,7 @@ static void put_namespace_remedy(struct buf *b, const struct probes *p) {
                             "--security-opt systempaths=unconfined …\n"
                             "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}");
         else if (p->apparmor_switch)
-                buf_printf(b,
-                           "AppArmor restricts user namespaces (Ubuntu 24.04). As root:\n"
-                           "  cat >/etc/apparmor.d/hutch <<'EOF'\n"
-                           "  abi <abi/4.0>,\n"
-                           "  include <tunables/global>\n"
-                           "  profile hutch %s flags=(unconfined) {\n"
-                           "    userns,\n"
-                           "    include if exists <local/hutch>\n"
-                           "  }\n"
-                           "  EOF\n"
-                           "  apparmor_parser -r /etc/apparmor.d/hutch",
-                           self);
+                put_apparmor_remedy(b);
         else if (p->debian_switch)
                 buf_puts(b, "switched off by a sysctl. As root:\n"
                             "  sysctl -w kernel.unprivileged_userns_clone=1\n"
@@ -137,6 +147,12 @@ static void put_remedy(struct buf *b, const struct probes *p, enum probe_id id) 
                            "%s. As root:\n"
                            "  modprobe -a nf_tables nft_tproxy nft_socket nft_reject_inet nft_log nfnetlink_log",
                            p->network);
+                break;
+        case PROBE_SESSIONS:
+                buf_puts(b, p->sessions);
+                break;
+        case PROBE_LAYERS:
+                buf_puts(b, p->layers);
                 break;
         case PROBE_SECCOMP:
                 buf_puts(b, "needs a kernel with CONFIG_SECCOMP_FILTER");
@@ -234,85 +250,6 @@ static char *make_json(const struct probes *p, json_t *trials) {
 
 /* ---- backends that another program builds: a box of each is tried ---- */
 
-#define TRIALS_MOST 8
-
-struct trial {
-        const char *name;
-        bool works;
-        char version[96];
-        struct hutch_error why;
-};
-
-static void try_backend(hutch_context *context, const struct backend *row, struct trial *ret) {
-        static const char *const argv[] = {"/bin/true", NULL};
-        const hutch_box_options options = {.struct_size = sizeof(options), .context = context};
-        const hutch_request request = {.struct_size = sizeof(request), .argv = argv, .timeout_ms = TRIAL_MS};
-        hutch_policy *policy = NULL;
-        hutch_box *box = NULL;
-        hutch_result *result = NULL;
-
-        *ret = (struct trial){.name = row->name};
-        if (row->check(&context->facts, &ret->why) < 0)
-                return;
-        backend_read_version(row->name, ret->version, sizeof(ret->version));
-        if (hutch_policy_new(&policy) >= 0 && hutch_policy_set_isolation(policy, row->name, &ret->why) >= 0 &&
-            hutch_policy_set_option(policy, "as", "host", &ret->why) >= 0 &&
-            hutch_box_open(policy, &options, &box, &ret->why) >= 0 &&
-            hutch_box_run(box, &request, &result, &ret->why) >= 0) {
-                ret->works = result->exit_code == 0;
-                if (!ret->works && result->error.code != HUTCH_OK)
-                        ret->why = result->error;
-                else if (!ret->works)
-                        error_set(&ret->why, HUTCH_E_BACKEND_UNAVAILABLE, ETIMEDOUT, "a trial did not end in time");
-        }
-        hutch_result_free(result);
-        hutch_box_close(box);
-        hutch_policy_free(policy);
-}
-
-/* The rules of a real box, which is allowed an address that leads nowhere. */
-static void try_network(hutch_context *context, struct probes *p) {
-        static const char *const argv[] = {"/bin/true", NULL};
-        const hutch_box_options options = {.struct_size = sizeof(options), .context = context};
-        const hutch_request request = {.struct_size = sizeof(request), .argv = argv, .timeout_ms = TRIAL_MS};
-        struct probe *one = &p->of[PROBE_NETWORK];
-        struct hutch_error why = {.errnum = EIO, .message = "a trial did not end in time"};
-        hutch_policy *policy = NULL;
-        hutch_box *box = NULL;
-        hutch_result *result = NULL;
-
-        if (!doctor_is_strong(p))
-                return;
-        one->tried = true;
-        if (hutch_policy_new(&policy) >= 0 && hutch_policy_set_isolation(policy, "namespace", &why) >= 0 &&
-            hutch_policy_set_option(policy, "as", "host", &why) >= 0 &&
-            hutch_policy_set_network(policy, HUTCH_NET_ALLOWLIST, &why) >= 0 &&
-            hutch_policy_allow_host(policy, "192.0.2.1", 0, &why) >= 0 &&
-            hutch_box_open(policy, &options, &box, &why) >= 0 && hutch_box_run(box, &request, &result, &why) >= 0) {
-                one->works = result->exit_code == 0;
-                if (result->error.code != HUTCH_OK)
-                        why = result->error;
-        }
-        if (!one->works) {
-                one->errnum = why.errnum;
-                snprintf(one->detail, sizeof(one->detail), "%s", errno_text(why.errnum));
-                /* what the message says to do about it is of a command, not of a host */
-                snprintf(p->network, sizeof(p->network), "%.*s", (int) strcspn(why.message, ":"), why.message);
-        }
-        hutch_result_free(result);
-        hutch_box_close(box);
-        hutch_policy_free(policy);
-}
-
-static size_t try_backends(hutch_context *context, struct trial trials[TRIALS_MOST]) {
-        size_t n = 0;
-
-        for (const struct backend *const *row = backend_rows; *row && n < TRIALS_MOST; row++)
-                if ((*row)->traits & TRAIT_DELEGATED)
-                        try_backend(context, *row, &trials[n++]);
-        return n;
-}
-
 static void put_trials(struct buf *b, const struct trial *trials, size_t n) {
         buf_puts(b, "\nOn request (--isolation NAME), by a trial:\n");
         for (size_t i = 0; i < n; i++)
@@ -345,8 +282,8 @@ int hutch_doctor(hutch_context *context, bool json, bool *ret_strong, char **ret
         r = context_probe(context, &probes, err);
         if (r < 0)
                 return r;
-        try_network(context, &probes);
-        n = try_backends(context, trials);
+        trials_of_boxes(context, &probes);
+        n = trials_of_backends(context, trials);
         if (json)
                 *ret = make_json(&probes, json_trials(trials, n));
         else {

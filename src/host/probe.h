@@ -16,7 +16,9 @@ enum probe_id {
         PROBE_OVERLAY,
         PROBE_IDMAP, /* as root only */
         PROBE_CGROUPS,
-        PROBE_NETWORK, /* rules in a network namespace: by a trial box, so not by host_probe() */
+        PROBE_NETWORK,  /* rules in a network namespace: by a trial box, so not by host_probe() */
+        PROBE_SESSIONS, /* the same */
+        PROBE_LAYERS,
         N_PROBES,
 };
 
@@ -34,7 +36,7 @@ struct probes {
         bool in_container;
         bool filtered; /* a foreign system call filter applies to us */
         char kernel[64];
-        char network[256]; /* why PROBE_NETWORK failed */
+        char network[256], sessions[256], layers[256]; /* why these trials failed */
 };
 
 /* The namespaces and mounts that a box needs, tried in a child: 0, or errno and what failed. */

@@ -162,3 +162,35 @@ sh -c 'kill -9 \$\$'                      | 137
         told 125 "namespace"
         agree
 }
+
+# bats test_tags=root
+@test "the AppArmor profile is put in place where AppArmor is active, and its parser knows the rule" {
+        mkdir "$T/bin" "$T/apparmor.d"
+        printf '#!/bin/sh\necho "$@" >>%q\n[ ! -e %q ]\n' "$T/calls" "$T/old" >"$T/bin/apparmor_parser"
+        chmod +x "$T/bin/apparmor_parser"
+        place() { PATH=$T/bin:$PATH run env "$@" "$HUTCH_SRC/tools/install-apparmor" "$HUTCH_BUILD/apparmor-hutch" "$T/enabled" "$T/apparmor.d"; }
+        place A=
+        echo N >"$T/enabled"
+        place A=
+        echo Y >"$T/enabled"
+        place DESTDIR="$T/package"
+        touch "$T/old"
+        place A=
+        [ -z "$output" ] && [ -z "$(ls "$T/apparmor.d")" ] || differs "it was installed: $output"
+        rm "$T/old"
+        place A=
+        [ "$output" = "installed the AppArmor profile $T/apparmor.d/hutch" ] || differs "$output"
+        [ "$(tail -1 "$T/calls")" = "-r $T/apparmor.d/hutch" ] && grep -q '^profile hutch-warden /.*/hutch-warden flags=(unconfined) {' "$T/apparmor.d/hutch" || differs "$(cat "$T/calls")"
+        agree
+}
+
+@test "doctor: sessions and copy-on-write, by a trial" {
+        trials() { "$@" | jq -c '[.checks[] | select(.check == "sessions" or .check == "copy_on_write") | .works]'; }
+        [ "$(trials hutch doctor --json)" = '[true,true]' ]
+        [ "$(trials deny fsopen=EPERM unshare=EPERM clone3=EPERM -- "$HUTCH_BUILD/hutch" doctor --json)" = '[true,true]' ] # by landlock
+        mkdir -p "$HOME/.local/state/hutch" && rm -rf "$HOME/.local/state/hutch/boxes" && touch "$HOME/.local/state/hutch/boxes" # no place for layers
+        run hutch doctor --json
+        [ "$(jq -c '[.checks[] | select(.check == "copy_on_write") | .works, (.remedy | test("hutch/boxes"))]' <<<"$output")" = '[false,true]' ] || differs "$output"
+        [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'hutch-doctor.*' -user "$(id -u)")" ] || differs 'a directory of a trial is left'
+        agree
+}

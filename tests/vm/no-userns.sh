@@ -6,6 +6,7 @@ set -u
 . "$HUTCH_SRC/tests/vm/tap.sh"
 cd "$scratch" || exit 1
 name=kernel.unprivileged_userns_clone
+[ "$(cat /proc/sys/user/max_user_namespaces)" != 0 ] || name=user.max_user_namespaces
 
 timeout 120 "$hutch" doctor >table 2>err </dev/null
 same "doctor: exit status" 0 $? "$(cat table err)"
@@ -21,6 +22,19 @@ same "hutch echo hi: on landlock" landlock "$(timeout 120 "$hutch" --json echo h
 timeout 120 "$hutch" sh -c 'cat /etc/hostname >/dev/null && echo read; echo x >/etc/planted' >out 2>err </dev/null
 check "hutch on landlock: reads the system" grep -qx read out
 check "hutch on landlock: does not write there" grep -q "/etc/planted" err
+
+mkdir cow && echo a >cow/a
+timeout 120 "$hutch" -d cow --workspace cow sh -c 'echo b >>a' 2>err </dev/null
+same "copy-on-write: the workspace stays as it is" a "$(cat cow/a)" "$(cat err)"
+check "copy-on-write: diff shows the change" sh -c 'timeout 120 "$1" diff -d cow | grep -qx "+b"' - "$hutch"
+timeout 120 "$hutch" apply -d cow >out 2>err </dev/null
+same "copy-on-write: apply does it" "a b" "$(xargs <cow/a)" "$(cat out err)"
+timeout 120 "$hutch" session start s >out 2>err </dev/null
+timeout 120 "$hutch" session run s -c 'x=5; cd /' >out 2>err </dev/null
+same "a session keeps its shell" "5 /" "$(timeout 120 "$hutch" session run s -c 'echo $x $PWD' </dev/null)" "$(cat out err)"
+timeout 120 "$hutch" session stop s >out 2>err </dev/null
+timeout 120 "$hutch" --hide /etc/hostname true >out 2>err </dev/null
+same "what cannot be done there is refused" "125 1" "$? $(grep -c "not possible on 'landlock'" err)" "$(cat err)"
 
 timeout 120 "$hutch" --isolation namespace echo hi >out 2>err </dev/null
 same "namespace: refused with 125" 125 $? "$(cat out err)"
