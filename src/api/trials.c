@@ -13,10 +13,10 @@ struct attempt {
         struct hutch_error why;
 };
 
-static void attempt_begin(struct attempt *a, const char *isolation) {
+static void attempt_begin(struct attempt *a, const char *isolation, const char *as) {
         *a = (struct attempt){.why = {.errnum = EIO, .message = "a trial did not end in time"}};
         if (hutch_policy_new(&a->policy) >= 0 && hutch_policy_set_isolation(a->policy, isolation, &a->why) >= 0 &&
-            hutch_policy_set_option(a->policy, "as", "host", &a->why) >= 0)
+            hutch_policy_set_option(a->policy, "as", as, &a->why) >= 0)
                 return;
         hutch_policy_free(take_ptr(a->policy));
 }
@@ -56,7 +56,7 @@ static void try_network(hutch_context *context, struct probes *p) {
         const hutch_box_options options = {.struct_size = sizeof(options), .context = context};
         struct attempt a;
 
-        attempt_begin(&a, "namespace");
+        attempt_begin(&a, "namespace", "host");
         if (a.policy && (hutch_policy_set_network(a.policy, HUTCH_NET_ALLOWLIST, &a.why) < 0 ||
                          hutch_policy_allow_host(a.policy, "192.0.2.1", 0, &a.why) < 0))
                 hutch_policy_free(take_ptr(a.policy));
@@ -70,7 +70,7 @@ static void try_session(struct probes *p) {
         const hutch_box_options options = {.struct_size = sizeof(options), .session = true};
         struct attempt a;
 
-        attempt_begin(&a, "auto");
+        attempt_begin(&a, "auto", "user");
         record(&p->of[PROBE_SESSIONS], attempt_end(&a, &options, "cd /"), &a);
         snprintf(p->sessions, sizeof(p->sessions), "%.255s", a.why.message);
 }
@@ -86,7 +86,7 @@ static void try_layers(hutch_context *context, struct probes *p) {
                               tmp && tmp[0] == '/' ? tmp : "/tmp") >= sizeof(directory) ||
             !mkdtemp(directory))
                 return;
-        attempt_begin(&a, "auto");
+        attempt_begin(&a, "auto", "host");
         if (a.policy && (hutch_policy_set_option(a.policy, "dir", directory, &a.why) < 0 ||
                          hutch_policy_set_option(a.policy, "workspace", "cow", &a.why) < 0))
                 hutch_policy_free(take_ptr(a.policy));
@@ -114,7 +114,7 @@ static void try_backend(hutch_context *context, const struct backend *row, struc
         if (row->check(&context->facts, &ret->why) < 0)
                 return;
         backend_read_version(row->name, ret->version, sizeof(ret->version));
-        attempt_begin(&a, row->name);
+        attempt_begin(&a, row->name, "host");
         ret->works = attempt_end(&a, &options, NULL);
         ret->why = a.why;
 }

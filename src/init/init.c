@@ -207,8 +207,13 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         if (in->own_cgroups_late && unshare(CLONE_NEWCGROUP) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a cgroup namespace: %s",
                                  errno_text(errno));
-        if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s", errno_text(errno));
+        if (plan->host_name && sethostname(plan->host_name, strlen(plan->host_name)) < 0) {
+                if (errno != EPERM) /* podman's filter; the name is no wall */
+                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set the host name: %s",
+                                         errno_text(errno));
+                init_note(in, NOTICE_HOST_NAME_KEPT, NULL,
+                          "the box has the host's name, because a system call filter around hutch refuses another");
+        }
         r = init_build_root(in, ret_channel, err);
         if (r >= 0 && has_copies(plan))
                 r = send_home(in, err);

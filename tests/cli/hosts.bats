@@ -194,3 +194,14 @@ sh -c 'kill -9 \$\$'                      | 137
         [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'hutch-doctor.*' -user "$(id -u)")" ] || differs 'a directory of a trial is left'
         agree
 }
+
+@test "a filter that refuses to name the box, as podman's does: it runs, and a notice says so" {
+        run deny sethostname=EPERM -- "$HUTCH_BUILD/hutch" --as user --json sh -c 'echo in; uname -n'
+        [[ $output == *'"exit_code":0'*"in\\n$(uname -n)"*'"code":"host_name_kept"'* ]] || differs "$output"
+        run deny sethostname=EINVAL -- "$HUTCH_BUILD/hutch" --as user touch ran
+        told 125 'cannot set the host name'
+        [ ! -e ran ]
+        run hutch --as user uname -n # the control
+        [ "$output" = sandbox ] || differs "$output"
+        agree
+}
