@@ -156,7 +156,10 @@ static int compile(const struct plan *plan, const struct init_place *place, stru
         if (push(ret, words) < 0 || strv_pushf(&ret->argv, "--name=%s", name) < 0 ||
             strv_pushf(&ret->argv, "--hostname=%s", plan->host_name ? plan->host_name : "sandbox") < 0 ||
             strv_pushf(&ret->argv, "--user=%u:%u", plan->uid, plan->gid) < 0 ||
-            strv_pushf(&ret->argv, "--network=%s", plan->net_open ? "host" : "none") < 0 ||
+            strv_pushf(&ret->argv, "--network=%s",
+                       !plan->net_open ? "none"
+                       : plan->bridge  ? "bridge"
+                                       : "host") < 0 ||
             (is_podman(program) && plan->uid != 0 && strv_push(&ret->argv, "--userns=keep-id") < 0) ||
             add_limits(ret, plan) < 0)
                 return error_oom(err);

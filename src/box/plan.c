@@ -9,6 +9,17 @@
 
 extern char **environ;
 
+/* A container's network as another tool's configuration names it; what the policy itself says about the network wins.
+ */
+static int open_container_network(struct hutch_policy *p, struct hutch_error *err) {
+        return policy_set(p, KEY_NETWORK, "open", policy_origin(p, KEY_CONTAINER_NETWORK), err);
+}
+
+static bool opens_container_network(const struct hutch_policy *p, const struct backend *backend) {
+        return backend->traits & TRAIT_IMAGE && policy_number(p, KEY_CONTAINER_NETWORK) != CONTAINER_NETWORK_NONE &&
+               !policy_is_set(p, KEY_NETWORK) && p->n_hosts == 0;
+}
+
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err) {
         _cleanup_(survey_freep) struct survey *survey = NULL;
@@ -43,6 +54,14 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         if (r < 0) {
                 error_stage(err, "backend");
                 return r;
+        }
+        if (opens_container_network(policy, backend)) {
+                if (!extended && policy_copy(policy, &extended) < 0)
+                        return error_oom(err);
+                r = open_container_network(extended, err);
+                if (r < 0)
+                        return r;
+                input.policy = policy = extended;
         }
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)

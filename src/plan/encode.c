@@ -23,6 +23,7 @@ enum {
         PLAN_OPEN_ROOT = 512,
         PLAN_SESSION = 1024,
         PLAN_COMMANDS = 2048,
+        PLAN_BRIDGE = 4096,
         PLAN_MAY_DEGRADE_SHIFT = 16, /* and above it a bit for each guarantee */
 };
 
@@ -33,7 +34,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
                                 (p->group ? PLAN_GROUP : 0u) | (p->memory_by_group ? PLAN_MEMORY_BY_GROUP : 0u) |
                                 (p->ephemeral ? PLAN_EPHEMERAL : 0u) | (p->open_root ? PLAN_OPEN_ROOT : 0u) |
                                 (p->session ? PLAN_SESSION : 0u) | (p->commands ? PLAN_COMMANDS : 0u) |
-                                p->may_degrade << PLAN_MAY_DEGRADE_SHIFT);
+                                (p->bridge ? PLAN_BRIDGE : 0u) | p->may_degrade << PLAN_MAY_DEGRADE_SHIFT);
         wire_put_u32(b, p->traits);
         wire_put_str(b, p->backend);
         wire_put_str(b, p->channel);
@@ -148,6 +149,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
                 return -EBADMSG;
         flags = wire_get_u32(&r);
         p->net_open = flags & PLAN_NET_OPEN;
+        p->bridge = flags & PLAN_BRIDGE;
         p->nested = flags & PLAN_NESTED;
         p->map_by_parent = flags & PLAN_MAP_BY_PARENT;
         p->truncate = flags & PLAN_TRUNCATE;

@@ -82,7 +82,10 @@ static void put_network(struct buf *b, const struct plan *plan) {
         if (plan->network.shared && plan->network.outbound)
                 buf_printf(b, "network   allowed hosts, by TCP%s\n", plan->network.rules ? "" : ": none");
         else if (!(plan->traits & TRAIT_OWN_NET))
-                buf_printf(b, "network   %s\n", plan->net_open ? "the host's" : "none, not even a loopback");
+                buf_printf(b, "network   %s\n",
+                           !plan->net_open ? "none, not even a loopback"
+                           : plan->bridge  ? "the container engine's"
+                                           : "the host's");
         else if (!plan->network.outbound)
                 buf_puts(b, "network   none but the box's own loopback\n");
         else

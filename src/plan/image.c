@@ -161,6 +161,7 @@ int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_
 
         plan->image = strdup(image && image[0] ? image : DEFAULT_IMAGE);
         plan->engine = strdup(key_name(KEY_CONTAINER_ENGINE, policy_number(in->policy, KEY_CONTAINER_ENGINE)));
+        plan->bridge = policy_number(in->policy, KEY_CONTAINER_NETWORK) == CONTAINER_NETWORK_BRIDGE;
         plan->build_image = policy_flag(in->policy, KEY_CONTAINER_BUILD);
         if (!plan->image || !plan->engine)
                 return error_oom(err);

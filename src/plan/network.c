@@ -107,8 +107,8 @@ int plan_add_network(struct plan *plan, const struct plan_input *in, struct hutc
         int r;
 
         if (policy_network(p) == HUTCH_NET_OPEN && in->traits &&
-            events_note(&plan->events, NOTICE_NETWORK_OPEN, NULL, NULL, "the box uses the host's network (%s)",
-                        policy_origin(p, KEY_NETWORK)) < 0)
+            events_note(&plan->events, NOTICE_NETWORK_OPEN, NULL, NULL, "the box uses the %s network (%s)",
+                        plan->bridge ? "container engine's" : "host's", policy_origin(p, KEY_NETWORK)) < 0)
                 return error_oom(err);
         if ((!(plan->traits & TRAIT_OWN_NET) || plan->traits & TRAIT_IMAGE) &&
             (!shares_network(in->traits) || plan->net_open))

@@ -121,6 +121,7 @@ struct plan {
         char **engine_env;           /* of the program that builds the walls: the caller's variables that it goes by */
         char *engine, *image;        /* of a container: which engine (auto, docker, podman), and the image */
         bool build_image;            /* where it does not exist */
+        bool bridge;                 /* with net_open: the engine's network, not the host's */
 };
 
 /* Whether something is hidden that the host can replace: then init sends its mount namespace (INIT_GUARD). */

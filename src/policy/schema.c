@@ -39,6 +39,7 @@ static const struct alias isolation_aliases[] = {
 };
 #undef BACKEND
 /* clang-format on */
+static const char *const container_network_names[] = {"none", "bridge", "host", NULL};
 static const char *const engine_names[] = {"auto", "docker", "podman", NULL};
 
 /* A name or a pattern with "*"; other wildcards are refused, so that none is taken for a name. */

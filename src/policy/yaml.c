@@ -41,12 +41,8 @@ static const struct {
 /* Keys of the documented format whose feature this version lacks: named so that they are not mistaken for typing
  * errors. */
 static const char *const later[] = {
-        "filesystem.protect", "filesystem.unprotect",
-        "env.only",           "scan.block",
-        "scan.rules",         "runtimes",
-        "temp_dir",           "container.engine",
-        "container.image",    "container.build_on_start",
-        "container.network",  "container.volumes",
+        "filesystem.protect",
+        "filesystem.unprotect",
 };
 
 static void problem(struct loading *in, const struct node *at, const char *fix, const char *format, ...) _printf_(4, 5);
@@ -221,7 +217,9 @@ static void read_mapping(struct loading *in, const struct node *map,
                 key = key_find(whole);
                 if (!prefix[0] && in->own && streq(whole, in->own))
                         continue;
-                if (key < N_KEYS)
+                if (streq(whole, "docker") && value->kind == NODE_MAP) /* another tool's section */
+                        read_mapping(in, value, whole);
+                else if (key < N_KEYS)
                         read_value(in, key, value);
                 else if (streq(whole, "version"))
                         read_version(in, value);

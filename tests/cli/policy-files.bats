@@ -74,6 +74,14 @@ work_dir | workspace.dir
 blocked_env | env.block
 allow_network | network.policy
 default_isolation | isolation" one
+        for key in image build_on_start network; do
+                echo "docker: {$key: x}" >k.yaml
+                run hutch --config k.yaml true
+                told 125 "did you mean 'container.$key'?"
+        done
+        echo 'docker: {extra_volumes: x}' >k.yaml
+        run hutch --config k.yaml true
+        told 125 "did you mean 'container.volumes'?"
         agree
 }
 
