@@ -47,7 +47,7 @@
           WARNING) /* subject: a hidden path that the host replaced; masked again */                                   \
         X(REPOSITORY_MADE, "repository_made", NOTICE)  /* subject: a .git that the box made */                         \
         X(GUARD_MISSING, "guard_missing", INFO)        /* protected names cannot be watched */                         \
-        X(HOST_NAME_KEPT, "host_name_kept", INFO)      /* a filter around hutch refuses to name the box */                \
+        X(HOST_NAME_KEPT, "host_name_kept", INFO)      /* a filter around hutch refuses to name the box */             \
         X(TOOLS_MISSING, "tools_missing", INFO)        /* hutch's tools for package managers are not installed */      \
         X(NETWORK_MISSING, "network_missing", WARNING) /* the command failed, and may have missed the network */       \
         X(RELAY_ENDED, "relay_ended", WARNING)         /* the process that carries the box's traffic is gone */        \

@@ -104,6 +104,69 @@ static bool is_attached(const struct plan *plan, const char *path) {
         return false;
 }
 
+static struct step *find_bind(struct plan *plan, const char *dest) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_BIND && streq(plan->steps[i].dest, dest))
+                        return &plan->steps[i];
+        return NULL;
+}
+
+/* The directories between a writable one and what is read-only in it, each attached once more: a mount point cannot be
+ * renamed, so that nothing else takes the place of what is in it. */
+static int pin_parents(struct plan *plan, const struct step *above, const char *tail) {
+        for (const char *end = strchr(tail + 1, '/'); end; end = strchr(end + 1, '/')) {
+                _cleanup_(freep) char *source = NULL, *dest = NULL;
+                int n = (int) (end - tail);
+
+                if (asprintf(&source, "%s%.*s", above->source, n, tail) < 0 ||
+                    asprintf(&dest, "%s%.*s", above->dest, n, tail) < 0)
+                        return -ENOMEM;
+                if (!find_bind(plan, dest) && plan_add_step(plan, (struct step){.kind = STEP_BIND,
+                                                                                .flags = STEP_WRITABLE,
+                                                                                .source = source,
+                                                                                .dest = dest,
+                                                                                .origin = (char *) "protected"}) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int put(struct plan *plan, const struct path_fact *fact, const char *dest, bool writable, const char *origin) {
+        struct step *same = find_bind(plan, dest);
+
+        if (!same)
+                return add_bind(plan, fact, dest, writable, origin);
+        if (writable && same->origin && streq(same->origin, "protected")) /* what the host would run stays as it is */
+                return 0;
+        same->flags = writable ? same->flags | STEP_WRITABLE : same->flags & ~(unsigned) STEP_WRITABLE;
+        return 0;
+}
+
+/* A path inside of what is attached already, at every place where the box sees it: the workspace has two. */
+static int add_inside(struct plan *plan, const struct path_fact *fact, bool writable, const char *origin) {
+        size_t n = plan->n_steps;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                const struct step above = plan->steps[i];
+                const char *tail;
+                _cleanup_(freep) char *dest = NULL;
+
+                if (above.kind != STEP_BIND || !path_is_beneath(fact->real, above.source))
+                        continue;
+                tail = path_tail(fact->real, above.source);
+                if (!tail[0])
+                        continue;
+                if (asprintf(&dest, "%s%s", above.dest, tail) < 0)
+                        return -ENOMEM;
+                if (!writable && above.flags & STEP_WRITABLE)
+                        r = pin_parents(plan, &above, tail);
+                if (r >= 0)
+                        r = put(plan, fact, dest, writable, origin);
+        }
+        return r;
+}
+
 static int add_rule(struct plan *plan, const struct plan_input *in, size_t i, struct hutch_error *err) {
         const struct path_rule *rule = &in->policy->paths[i];
         const struct path_fact *fact = &in->survey->paths[i];
@@ -115,7 +178,10 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t i, st
                 if (!rule->dest && covers_image(dest))
                         return refuse(err, rule->origin, rule->path,
                                       "it would cover the image's own: name a destination");
-                return add_bind(plan, fact, dest, rule->access == HUTCH_WRITE, rule->origin) < 0 ? error_oom(err) : 0;
+                if (add_inside(plan, fact, rule->access == HUTCH_WRITE, rule->origin) < 0 ||
+                    put(plan, fact, dest, rule->access == HUTCH_WRITE, rule->origin) < 0)
+                        return error_oom(err);
+                return 0;
         case HUTCH_TMPFS:
                 return add_own(plan, dest, 0755) < 0 ? error_oom(err) : 0;
         case HUTCH_HIDE:
