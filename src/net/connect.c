@@ -139,6 +139,14 @@ void connect_tick(struct relay *relay, uint64_t now) {
                         fail_to_connect(relay, f, ETIMEDOUT);
 }
 
+/* Connected; a handshake that is judged has as much time again. */
+static void begin_carrying(struct relay *relay, struct flow *f) {
+        flow_stop_waiting(f);
+        f->stage = FLOW_CARRYING;
+        if (f->hello != HELLO_DONE)
+                flow_wait_in(f, &relay->connects, relay_now_ms() + CONNECT_MS);
+}
+
 /* ---- the upstream proxy ---- */
 
 static void ask_proxy(struct relay *relay, struct flow *f) {
@@ -195,8 +203,7 @@ static void on_proxy(struct relay *relay, struct flow *f) {
                 fail(relay, f, EIO, "the upstream proxy did not answer as one");
                 return;
         }
-        flow_stop_waiting(f);
-        f->stage = FLOW_CARRYING;
+        begin_carrying(relay, f);
 }
 
 static void on_connected(struct relay *relay, struct flow *f, struct end *end) {
@@ -226,7 +233,7 @@ static void on_connected(struct relay *relay, struct flow *f, struct end *end) {
                 ask_proxy(relay, f);
                 return;
         }
-        f->stage = FLOW_CARRYING;
+        begin_carrying(relay, f);
         if (f->into_box || f->host || address_equal(&f->ends[1].to, &f->address))
                 return;
         f->address = f->ends[1].to;

@@ -7,6 +7,7 @@
  * the server's answer is looked at, too: it may ask for a second ClientHello, which has to have the same name. What
  * happens inside of TLS is not seen. */
 #include <errno.h>
+#include <netinet/tcp.h>
 
 #include "flow.h"
 
@@ -182,7 +183,15 @@ void strict_tick(struct relay *relay, uint64_t now) {
                 refuse(relay, f, "", "neither TLS nor HTTP within 10 s");
 }
 
+static bool has_sent_all(int fd) {
+        struct tcp_info info = {0};
+        socklen_t len = sizeof(info);
+
+        return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 || info.tcpi_state != TCP_ESTABLISHED;
+}
+
 static void pass_again(struct flow *f) {
+        flow_stop_waiting(f);
         f->hello = HELLO_DONE;
         f->first = f->again;
         f->again = (struct bytes){0};
@@ -200,7 +209,10 @@ int strict_check_answer(struct relay *relay, struct flow *f) {
                 return 0;
         switch (n <= 0 ? ANSWER_DONE : opening_read_answer(data, (size_t) n)) {
         case ANSWER_MORE:
-                return 0;
+                if (!has_sent_all(f->ends[1].source.fd))
+                        return 0;
+                pass_again(f); /* a server that ended in the middle of it */
+                return 1;
         case ANSWER_AGAIN:
                 f->hello = HELLO_AGAIN;
                 return 1;
@@ -214,8 +226,8 @@ int strict_check_answer(struct relay *relay, struct flow *f) {
 }
 
 int strict_check_again(struct relay *relay, struct flow *f) {
-        if (f->hello == HELLO_SENT)
-                return 0;
+        if (f->hello == HELLO_SENT) /* a client that has left does not wait for the answer */
+                return has_sent_all(f->ends[0].source.fd) ? -ECONNRESET : 0;
         for (;;) {
                 enum opening_kind kind;
                 struct opening o;

@@ -51,6 +51,18 @@ class _Keep(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class _Mute(scene.socketserver.BaseRequestHandler):
+    def handle(self):
+        while self.request.recv(65536):
+            pass
+
+
+class _Half(scene.socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.recv(65536)
+        self.request.sendall(b"\x16\3\3\0")
+
+
 class _Retry(scene.socketserver.BaseRequestHandler):
     """Asks for a second ClientHello, as it is written in RFC 8446, and keeps what it got."""
 
@@ -86,6 +98,8 @@ def serve():
         scene.serve(kind, a, 8443, _Tls)
         scene.serve(kind, a, 8444, _Tls)
         scene.serve(kind, a, 8088, _Retry)
+        scene.serve(kind, a, 8089, _Half)
+        scene.serve(kind, a, 8093, _Mute)
         scene.serve(kind, a, 8085, _Record)
         scene.serve(kind, a, 8086, _Keep)
     scene.serve(scene._Tcp, scene.OTHER4, 3128, _Proxy)
@@ -215,6 +229,27 @@ def _():
     program = SEND + "print(tls('allowed.example', 8444, 'allowed.example')[:12])"
     for options in (STRICT, ALLOW):
         through(options, program, "b'HTTP/1.1 200'")
+
+
+@test("strict: servers that end in the middle of their answer, or are silent; clients that leave")
+def _():
+    log = TOP + "/log-answer"
+    r = python(STRICT + ["--net-log", log], SEND + """
+import time
+began = time.time()
+print(outcome(tls, 'allowed.example', 8089, 'allowed.example') != 'through', time.time() - began < 8)
+def leave():
+    s = socket.create_connection(('allowed.example', 8093)); s.setblocking(False)
+    try:
+        ssl.create_default_context().wrap_socket(s, server_hostname='allowed.example', do_handshake_on_connect=False).do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+for i in range(5):
+    leave()
+time.sleep(0.5)""")
+    expect(r["stdout"].strip(), "True True", r["stderr"])
+    closed = [(l["port"], l["sent"] > 0) for l in map(json.loads, open(log)) if l["decision"] == "closed"]
+    expect(sorted(closed), [(8089, True)] + [(8093, True)] * 5)
 
 
 @test("attack on strict: another name in a second ClientHello, sent after the server asked for it, or before")
