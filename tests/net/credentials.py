@@ -502,6 +502,10 @@ def _():
     try:
         r = call(["session", "run", "lent", "-c", f"curl -sS http://{INSIDE}/s; env | grep -c {KEY[:12]}"])
         expect(r.stdout, "page of /s0\n", r.stderr)
+        r = call(["session", "reset", "lent"])
+        expect(r.returncode, 0, r.stderr)
+        r = call(["session", "run", "lent", "-c", f"curl -sS http://{INSIDE}/again"])
+        expect(r.stdout, "page of /again", r.stderr)
     finally:
         call(["session", "stop", "lent"])
     expect(field(only_api()[0], "authorization"), "Bearer " + KEY)
@@ -520,6 +524,49 @@ def _():
     r = client("print(get('/x', c=http.client.HTTPConnection('nowhere.example.hutch.internal', 80, timeout=60)))",
                ["--upstream-proxy", f"http://{scene.OTHER4}:3128"], "nowhere.example=KEY")
     assert r["stdout"].startswith("(502, b'hutch: cannot connect to nowhere.example:443: the upstream proxy"), r["stdout"]
+
+
+def helpers(of):
+    """The processes hutch-credential below a process."""
+    found = []
+    for p in [p for p in os.listdir("/proc") if p.isdigit()]:
+        try:
+            fields = open(f"/proc/{p}/stat").read()
+            if "(hutch-credentia" in fields and int(fields.rsplit(")", 1)[1].split()[1]) == of:
+                found.append(p)
+        except OSError:
+            pass
+    return found
+
+
+@test("a credential: the process that has it is confined, and ends with the box")
+def _():
+    stub()
+    env = {"PATH": os.environ["PATH"], "HOME": HOME, "SSL_CERT_FILE": CA, "KEY": KEY}
+    p = subprocess.Popen([HUTCH, "--credential", HOST + "=KEY", "--", "cat"], cwd=WS, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdin.write(b"x")
+    p.stdin.flush()
+    expect(p.stdout.read(1), b"x")
+    pid, = helpers(p.pid)
+    status = dict(l.split(":\t", 1) for l in open(f"/proc/{pid}/status").read().splitlines() if ":\t" in l)
+    expect([status[k].strip() for k in ("CapPrm", "CapEff", "NoNewPrivs", "Seccomp")], ["0" * 16, "0" * 16, "1", "2"])
+    if os.geteuid():
+        for name in "mem", "environ", "fd":
+            try:
+                os.listdir(f"/proc/{pid}/fd") if name == "fd" else open(f"/proc/{pid}/{name}", "rb")
+                raise AssertionError(f"{name} is readable")
+            except PermissionError:
+                pass
+    else:
+        expect(status["Uid"].split()[0], "65534")
+        names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        assert all(n.startswith(("/dev/null", "socket:", "anon_inode:")) for n in names), names
+    p.stdin.close()
+    expect(p.wait(60), 0)
+    until = time.time() + 30
+    while os.path.exists(f"/proc/{pid}") and time.time() < until:
+        time.sleep(0.01)
+    assert not os.path.exists(f"/proc/{pid}")
 
 
 @test("a credential that cannot be used is refused in one line")
