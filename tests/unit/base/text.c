@@ -210,6 +210,29 @@ static void test_nearest_of_none(void **state _unused_) {
         assert_null(text_nearest("x", NULL, 0));
 }
 
+static const struct interpreter_row {
+        const char *name, *text, *want;
+} interpreter_rows[] = {
+        {"a path", "#!/bin/sh\n", "sh"},
+        {"options behind it", "#! /usr/bin/perl -w python\n", "perl"},
+        {"env", "#!/usr/bin/env python3", "python3"},
+        {"env with options and assignments", "#!/usr/bin/env -S A=b -i bash -e\nzsh", "bash"},
+        {"carriage return", "#!/bin/bash\r\n", "bash"},
+        {"no program", "#!/usr/bin/env -S\nsh", NULL},
+        {"no such line", "echo #!/bin/sh", NULL},
+        {"nothing", "", NULL},
+        {"a name that is too long", "#!/bin/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+         NULL},
+};
+
+static void test_interpreter(void **state) {
+        const struct interpreter_row *row = *state;
+        char name[32];
+
+        unit_same("interpreter", text_interpreter(row->text, strlen(row->text), name, sizeof(name)) ? name : NULL,
+                  row->want);
+}
+
 int main(void) {
         unit_add_rows(utf8_rows, test_utf8);
         unit_add("every character", test_every_character, NULL);
@@ -218,5 +241,6 @@ int main(void) {
         unit_add("cleaned random bytes are harmless", test_clean_random, NULL);
         unit_add_rows(nearest_rows, test_nearest);
         unit_add("nearest of no candidates", test_nearest_of_none, NULL);
+        unit_add_rows(interpreter_rows, test_interpreter);
         return unit_run("base/text");
 }
