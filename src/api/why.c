@@ -8,6 +8,7 @@
 
 #include "../base/path.h"
 #include "../base/text.h"
+#include "../net/credential.h"
 #include "../net/proxy.h"
 #include "../net/rules.h"
 #include "../plan/why.h"
@@ -131,6 +132,35 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
         }
 }
 
+/* HOST.hutch.internal leads to HOST where a credential says so, and nowhere else. */
+static bool why_lent(const struct plan *plan, const char *target, const struct net_rule *wanted, bool *ret_allowed,
+                     struct buf *b) {
+        size_t stem = wanted->kind == RULE_NAME ? credential_stem(wanted->name) : 0;
+        char **texts = plan->network.credentials, text[512];
+        struct credential c;
+        size_t i = 0;
+
+        if (!stem || plan->net_open)
+                return false;
+        while (texts && texts[i] &&
+               (credential_parse(texts[i], &c, NULL) < 0 || strlen(c.host) != stem ||
+                !startswith(wanted->name, c.host)))
+                i++;
+        *ret_allowed = texts && texts[i] && (!wanted->port || wanted->port == CREDENTIAL_PORT);
+        text_put_clean(b, target, strlen(target));
+        buf_puts(b, *ret_allowed ? ": allowed\n" : ": not allowed\n");
+        if (texts && texts[i]) {
+                snprintf(text, sizeof(text), "network.credentials %s%s", texts[i],
+                         *ret_allowed ? "" : ": port 80 only");
+                put(b, "rule", text, plan->network.credential_origins[i]);
+                return true;
+        }
+        put(b, "rule", "no credential for this host", NULL);
+        snprintf(text, sizeof(text), "--credential %.*s=ENV_NAME", (int) stem, wanted->name);
+        put(b, "fix", text, NULL);
+        return true;
+}
+
 /* The host's loopback is not the box's, unless it has the host's network. */
 static bool why_loopback(const struct hutch_policy *p, const struct plan *plan, const char *target, bool *ret_allowed,
                          struct buf *b) {
@@ -233,7 +263,8 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
                 r = net_rule_parse(host, 0, &wanted, err);
                 if (r < 0)
                         return r;
-                why_host(policy, plan, host, &wanted, ret_allowed, &b);
+                if (!why_lent(plan, host, &wanted, ret_allowed, &b))
+                        why_host(policy, plan, host, &wanted, ret_allowed, &b);
         }
         *ret = buf_take_string(&b);
         return *ret ? 0 : error_oom(err);

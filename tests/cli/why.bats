@@ -37,6 +37,12 @@ sub/x | 1 | hidden | config.yaml:1 | does not exist
         ends 0 hutch why --net-strict --upstream-proxy http://proxy.example:3128 --allow-host example.org example.org:443
         [[ $output == *"if      the connection names the host"*"(--net-strict)"*"by      http://proxy.example:3128  (--upstream-proxy)"* ]] || differs "$output"
         ends 0 hutch why --net open 192.0.2.9:1
+        ends 0 hutch why --credential a.example=KEY http://a.example.hutch.internal/v1
+        [[ $output == *"rule    network.credentials a.example=KEY  (--credential)"* ]] || differs "$output"
+        ends 1 hutch why --credential a.example=KEY a.example.hutch.internal:443
+        ends 1 hutch why --credential a.example=KEY b.example.hutch.internal
+        [[ $output == *"fix     --credential b.example=ENV_NAME"* ]] || differs "$output"
+        ends 1 hutch why --credential a.example=KEY a.example
         ends 125 hutch why 'not a host'
         agree
 }
