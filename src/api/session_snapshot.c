@@ -184,8 +184,7 @@ int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uin
         return r < 0 ? r : session_box_twin(box, layers, known.state, known.state_len, ret, err);
 }
 
-/* The box that is written is a separate one, which nothing uses. Without a meta it is none for anybody else, and is
- * swept if this process is killed. */
+/* The box that is written is a separate one, which nothing else uses. */
 static int export_box(struct layer_box *layers, const char *shell, size_t len, const char *file, bool workspace_only,
                       uint64_t *ret_left_out, struct hutch_error *err) {
         _cleanup_(closep) int fd =
@@ -193,7 +192,8 @@ static int export_box(struct layer_box *layers, const char *shell, size_t len, c
         hutch_review review = {.box = layers, .borrowed = true};
         int r = fd < 0 ? -errno : write_all(fd, shell ? shell : "", len);
 
-        (void) unlinkat(layers->fd, "meta", 0);
+        if (r >= 0)
+                r = layer_hide(layers);
         if (r < 0)
                 return error_set(err, HUTCH_E_IO, r, "cannot keep the shell's state: %s", errno_text(-r));
         r = changes_read(layers, &review.changes, err);

@@ -133,11 +133,8 @@ static bool is_old(int dir, const char *name) {
 /* Whether the owner's meta, or the one it is about to have, lists the layer. */
 static bool is_named(int state, const char *owner, const char *id) {
         /* Once more the first: the second may have become it meanwhile. */
-        static const char *const files[][2] = {{"boxes", "meta"},
-                                               {"boxes", "meta.next"},
-                                               {"boxes", "meta"},
-                                               {"snapshots", "meta.next"},
-                                               {"snapshots", "meta"}};
+        static const char *const files[][2] = {{"boxes", "meta"}, {"boxes", "meta.next"},     {"boxes", META_HIDDEN},
+                                               {"boxes", "meta"}, {"snapshots", "meta.next"}, {"snapshots", "meta"}};
 
         for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
                 _cleanup_(freep) char *path = NULL;

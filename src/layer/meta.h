@@ -29,6 +29,10 @@ int layer_identify(const char *path, char **ret);
 bool layer_is_system(const struct layer_meta *m, size_t layer);
 int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret);
 
+/* The file's name in a box that its maker alone uses, and that goes with it: no box for anybody else, but its layers
+ * stay. */
+#define META_HIDDEN "meta.hidden"
+
 /* `dir` is the box's or snapshot's directory; the id is not in the file but its name, and left alone. */
 int layer_meta_read(int dir, const char *file, struct layer_meta *m);
 int layer_meta_write(int dir, const char *file, const struct layer_meta *m);

@@ -208,6 +208,10 @@ int layer_finish(struct layer_box *box, struct hutch_error *err) {
         return r < 0 ? refuse_new(box->path, r, err) : 0;
 }
 
+int layer_hide(const struct layer_box *box) {
+        return renameat(box->fd, "meta", box->fd, META_HIDDEN) < 0 ? -errno : 0;
+}
+
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
         struct layer_box *box;
         int r = layer_begin(root, meta, &box, err);

@@ -32,6 +32,9 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
 int layer_begin(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err);
 int layer_finish(struct layer_box *box, struct hutch_error *err);
 
+/* The reverse: the box is swept if this process is killed. Its layers stay as long as it does. */
+int layer_hide(const struct layer_box *box);
+
 /* Makes the layers ready for another mount: what overlayfs left of the last one is not taken twice. */
 int layer_renew(struct layer_box *box, struct hutch_error *err);
 /* The same for the n layers of a box that another process of this user holds on our behalf. */
