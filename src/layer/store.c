@@ -213,7 +213,7 @@ int layer_hide(const struct layer_box *box) {
 }
 
 int layer_new(const char *root, const struct layer_meta *meta, struct layer_box **ret, struct hutch_error *err) {
-        struct layer_box *box;
+        struct layer_box *box = NULL;
         int r = layer_begin(root, meta, &box, err);
 
         if (r < 0)
