@@ -216,7 +216,7 @@ int layer_new(const char *root, const struct layer_meta *meta, struct layer_box 
         struct layer_box *box = NULL;
         int r = layer_begin(root, meta, &box, err);
 
-        if (r < 0)
+        if (r < 0 || !box)
                 return r;
         r = layer_finish(box, err);
         if (r < 0) {
