@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "../base/io.h"
 #include "../net/shared.h"
@@ -26,7 +27,8 @@
 
 struct waiting_call {
         struct waiting_call *next;
-        uint64_t number, id, socket;
+        uint64_t number, id, socket, key;
+        pid_t pid;
         int listener;
 };
 
@@ -173,7 +175,7 @@ static int compare(const void *a, const void *b) {
 
 /* The relay then drops the others. One that is in no process, but on its way to one, is dropped as well, and can be
  * connected no more. */
-static void send_live(struct sockets *s) {
+static int send_live(struct sockets *s) {
         _cleanup_(closep) int fd = memfd_create("hutch-sockets", MFD_CLOEXEC);
         struct shared_request q = {.kind = SHARED_LIVE};
         struct numbers pids = {0}, live = {0};
@@ -187,11 +189,13 @@ static void send_live(struct sockets *s) {
         if (r >= 0 && live.n > 0 && live.n <= SHARED_LIVE_MOST && fd >= 0) {
                 qsort(live.of, live.n, sizeof(*live.of), compare);
                 q.count = live.n;
-                if (write_all(fd, live.of, live.n * sizeof(*live.of)) >= 0)
-                        (void) ask(s, &q, fd);
+                r = write_all(fd, live.of, live.n * sizeof(*live.of));
+                if (r >= 0)
+                        r = ask(s, &q, fd);
         }
         free(pids.of);
         free(live.of);
+        return r;
 }
 
 /* ---- socket() ---- */
@@ -235,15 +239,40 @@ static int make(const struct seccomp_notif *call, struct shared_request *q, int 
         return 0;
 }
 
-static bool take_owed(struct sockets *s, uint64_t socket) {
-        bool found = false;
+/* A signal may interrupt a call even after it was answered; the kernel repeats it at once. */
+#define REPEATED_WITHIN_US 50000
 
-        for (size_t i = 0; i < ARRAY_SIZE(s->owed); i++)
-                if (s->owed[i] == socket) {
-                        s->owed[i] = 0;
-                        found = true;
-                }
-        return found;
+/* The same for the same call: where it is made, and the arguments that are in registers. */
+static uint64_t key_of(const struct seccomp_notif *call) {
+        return (call->data.instruction_pointer * 31 + call->data.args[1]) * 31 + call->data.args[2];
+}
+
+static uint64_t now_us(void) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static void owe(struct sockets *s, uint64_t socket, pid_t pid, uint64_t key, bool delivered) {
+        s->owed[s->n_owed++ % ARRAY_SIZE(s->owed)] =
+                (struct owed_call){.socket = socket,
+                                   .key = key,
+                                   .until_us = delivered ? now_us() + REPEATED_WITHIN_US : UINT64_MAX,
+                                   .pid = pid};
+}
+
+/* Whether this is such a call, once more. */
+static bool take_owed(struct sockets *s, uint64_t socket, pid_t pid, uint64_t key) {
+        for (size_t i = 0; i < ARRAY_SIZE(s->owed); i++) {
+                struct owed_call *o = &s->owed[i];
+
+                if (o->socket != socket || o->pid != pid || o->key != key || o->until_us < now_us())
+                        continue;
+                *o = (struct owed_call){0};
+                return true;
+        }
+        return false;
 }
 
 static int take_socket(struct sockets *s, int listener, const struct seccomp_notif *call) {
@@ -251,21 +280,23 @@ static int take_socket(struct sockets *s, int listener, const struct seccomp_not
         struct seccomp_notif_addfd given = {.id = call->id, .flags = SECCOMP_ADDFD_FLAG_SEND};
         struct shared_request q = {.kind = SHARED_MADE};
         struct stat st;
-        int r = make(call, &q, &ours, &theirs);
+        int r;
 
+        if (s->n_made >= LOOK_EVERY) {
+                if (send_live(s) == -EAGAIN)
+                        return -EAGAIN;
+                s->n_made = 0;
+        }
+        r = make(call, &q, &ours, &theirs);
         if (r >= 0 && fstat(theirs, &st) < 0)
                 r = -errno;
-        if (r >= 0 && s->n_made++ >= LOOK_EVERY) {
-                s->n_made = 0;
-                send_live(s);
-        }
         if (r >= 0) {
                 q.socket = st.st_ino;
-                take_owed(s, q.socket);
                 r = ask(s, &q, ours >= 0 ? ours : theirs);
         }
         if (r < 0)
                 return r;
+        s->n_made++;
         given.srcfd = (uint32_t) theirs;
         given.newfd_flags = call->data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0;
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given) < 0) /* the caller's table is full, or it is gone */
@@ -314,8 +345,13 @@ static int ask_to_connect(struct sockets *s, int listener, const struct seccomp_
 
         if (!w)
                 return -ENOBUFS;
-        *w = (struct waiting_call){
-                .next = s->waiting, .number = ++s->last, .id = call->id, .socket = q->socket, .listener = listener};
+        *w = (struct waiting_call){.next = s->waiting,
+                                   .number = ++s->last,
+                                   .id = call->id,
+                                   .socket = q->socket,
+                                   .key = key_of(call),
+                                   .pid = (pid_t) call->pid,
+                                   .listener = listener};
         q->id = w->number;
         r = ask(s, q, -1);
         if (r < 0) {
@@ -337,8 +373,8 @@ static int take_connect(struct sockets *s, int listener, const struct seccomp_no
         /* The thread may have died, and its number be another's: then nothing that was read is the caller's. */
         if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) < 0)
                 return 0;
-        if (r >= 0 && take_owed(s, q.socket)) { /* the call that was interrupted, once more */
-                (void) answer(listener, call->id, 0);
+        if (r >= 0 && take_owed(s, q.socket, pid, key_of(call))) {
+                owe(s, q.socket, pid, key_of(call), answer(listener, call->id, 0) != -ENOENT);
                 return 0;
         }
         return r < 0 ? r : ask_to_connect(s, listener, call, &q);
@@ -359,6 +395,7 @@ void sockets_take(struct sockets *s, int listener, const struct seccomp_notif *c
 
 static void take_reply(struct sockets *s, const struct shared_reply *reply) {
         int result = reply->result;
+        bool delivered;
 
         for (struct waiting_call **at = &s->waiting; *at; at = &(*at)->next) {
                 struct waiting_call *w = *at;
@@ -367,10 +404,11 @@ static void take_reply(struct sockets *s, const struct shared_reply *reply) {
                         continue;
                 *at = w->next;
                 s->n_waiting--;
-                if (result == -EISCONN && take_owed(s, w->socket)) /* it was repeated before the reply came */
-                        result = 0;
-                if (answer(w->listener, w->id, result) == -ENOENT && result == 0)
-                        s->owed[s->n_owed++ % ARRAY_SIZE(s->owed)] = w->socket;
+                if (result == -EISCONN && take_owed(s, w->socket, w->pid, w->key))
+                        result = 0; /* it was repeated before the reply came */
+                delivered = answer(w->listener, w->id, result) != -ENOENT;
+                if (result == 0)
+                        owe(s, w->socket, w->pid, w->key, delivered);
                 free(w);
                 return;
         }

@@ -17,7 +17,10 @@ struct sockets {
         uint64_t last;
         struct waiting_call *waiting; /* calls that the relay has not answered */
         size_t n_waiting, n_made;     /* made since the relay was last sent the live ones */
-        uint64_t owed[16];            /* sockets that were connected while their call was interrupted */
+        struct owed_call {
+                uint64_t socket, key, until_us;
+                pid_t pid;
+        } owed[16]; /* that succeeded, but may have been interrupted first: the kernel then repeats them */
         size_t n_owed;
         bool full; /* the relay's socket; .held is the call that is taken once more when it is writable */
         struct seccomp_notif held;
