@@ -3,7 +3,7 @@
 load helper
 
 more_setup() {
-        am_root && skip 'refused to root, whose unit would run as root'
+        ! am_root || return 0
         U=$(mktemp -d /tmp/hutch-u.XXXXXX) # short: paths of sockets end at 107 characters
         "$HUTCH_SRC/tests/tools/systemd-run" --manager "$U" 3>&- &
         MANAGER=$!
@@ -23,6 +23,14 @@ gone() { # gone PATTERN: no such process is left, in a while
         return 1
 }
 
+# bats test_tags=root
+@test "systemd-run: refused to root, whose unit would run as root" {
+        run hutch --isolation systemd-run true
+        told 125 'run hutch as an ordinary user'
+        agree
+}
+
+# bats test_tags=user
 @test "systemd-run: the properties are those of the well-known line, in its order, and hold nothing of the command" {
         git init -q .
         mkdir -p "$HOME/.local/share/mise"
@@ -39,6 +47,7 @@ gone() { # gone PATTERN: no such process is left, in a while
         agree
 }
 
+# bats test_tags=user
 @test "systemd-run: a box has an empty home, a read-only system, its own network and what the policy attaches" {
         run "${box[@]}" sh -c 'pwd; ls -A ~; cat "$1/.ssh/id_rsa"; echo x >/usr/x || echo x >"$1/x"; echo kept >kept; printf "[%s]" "$@"' sh "$HOME" 'a  b' '$(touch pwned)'
         [ "${lines[0]}" = "$T/ws" ] && [[ $output != *private* ]] && [[ $output == *"[a  b][\$(touch pwned)]" ]] || differs "$output"
@@ -50,6 +59,7 @@ gone() { # gone PATTERN: no such process is left, in a while
         agree
 }
 
+# bats test_tags=user
 @test "systemd-run: a manager that leaves a property out is found before the command starts" {
         each "
         TemporaryFileSystem | is not a file system of the box's own
@@ -70,6 +80,7 @@ ignored() {
         [ ! -e ran ] || differs "$1: the command ran"
 }
 
+# bats test_tags=user
 @test "systemd-run: nothing is left after a timeout and after kill -9" {
         run "${box[@]}" --timeout 500ms sleep "$NAP"
         [ "$status" -eq 124 ] && gone "sleep $NAP" || differs "$status, $output"
@@ -81,6 +92,7 @@ ignored() {
         agree
 }
 
+# bats test_tags=user
 @test "systemd-run: network rules; what would need every listen() is refused" {
         run "${box[@]}" --json --allow-host 203.0.113.7:80 bash -c 'exec 3<>/dev/tcp/203.0.113.8/80'
         [[ $output == *'"target":"203.0.113.8:80"'*'"network":"enforced"'* ]] || differs "$output"
@@ -98,6 +110,7 @@ except OSError as e: print(e.errno)'
         agree
 }
 
+# bats test_tags=user
 @test "systemd-run: a session keeps its shell, and its end leaves nothing" {
         run hutch session start --isolation systemd-run --workspace rw s
         [ "$status" -eq 0 ] || differs "$output"
