@@ -63,7 +63,7 @@ without_mount_api() {
 }
 
 @test "a host that lets nobody make namespaces: refused with one line, never run without walls" {
-        for how in clone=EPERM clone=ENOSYS clone=ENOSPC seccomp=EPERM seccomp=ENOSYS pivot_root=EPERM umount2=EPERM mount=EPERM capset=EPERM sethostname=EPERM \
+        for how in clone=EPERM clone=ENOSYS clone=ENOSPC seccomp=EPERM seccomp=ENOSYS pivot_root=EPERM umount2=EPERM mount=EPERM capset=EPERM sethostname=EINVAL \
                 pidfd_open=ENOSYS socketpair=EMFILE; do
                 for as in host user; do
                         run timeout -s KILL 20 "$HUTCH_BUILD/tests/conformance/deny" $how -- "$HUTCH_BUILD/hutch" --isolation namespace --workspace none --as $as echo RAN

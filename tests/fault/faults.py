@@ -30,7 +30,7 @@ ERRORS = {
     "fsconfig": ("ENOMEM", "EINVAL"), "fsmount": ("EPERM", "ENOSPC"), "unshare": ("ENOSPC", "EPERM"), "setns": ("EPERM", "ENOMEM"),
     "mkdir": ("ENOSPC", "EACCES"), "mkdirat": ("ENOSPC", "EACCES"), "rmdir": ("EBUSY",), "symlinkat": ("ENOSPC",), "unlinkat": ("EBUSY", "EROFS"),
     "fchmodat": ("EPERM", "EROFS"), "fchmod": ("EPERM",), "chmod": ("EPERM",), "fgetxattr": ("ENOMEM", "EACCES"), "renameat": ("ENOSPC",), "renameat2": ("ENOSPC",), "fchown": ("EPERM",), "flock": ("EINTR", "ENOMEM"), "chdir": ("EACCES",), "fchdir": ("EACCES",), "ftruncate": ("EIO",),
-    "setgroups": ("EPERM",), "setresuid": ("EAGAIN", "EPERM"), "setresgid": ("EPERM",), "sethostname": ("EPERM",),
+    "setgroups": ("EPERM",), "setresuid": ("EAGAIN", "EPERM"), "setresgid": ("EPERM",), "sethostname": ("EINVAL",),
     "prctl": ("EPERM", "EINVAL"), "capset": ("EPERM",), "seccomp": ("ENOMEM", "EINVAL", "EACCES"), "prlimit64": ("EPERM",),
     "setpriority": ("EACCES",), "setpgid": ("EPERM",), "setsid": ("EPERM",), "getgroups": ("EINVAL",), "ioctl": ("EIO", "ENOTTY"),
     "landlock_create_ruleset": ("ENOMEM", "EOPNOTSUPP"), "landlock_add_rule": ("ENOMEM",), "landlock_restrict_self": ("ENOMEM", "E2BIG"),
