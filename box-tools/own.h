@@ -1,5 +1,5 @@
-/* Making the caller the owner of files that belong to nobody in a box: each is replaced by a copy. Only an owner may
- * rename, link or write them. */
+/* Making the caller the owner of files that belong to an unmapped id in a box: each is replaced by a copy. Only an
+ * owner may rename, link or write them. */
 #pragma once
 
 #include <stdio.h>

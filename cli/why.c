@@ -52,7 +52,7 @@ static int why(const struct invocation *in) {
                 path = strndup(text, (size_t) (strstr(text, ": ") - text));
                 seen = path ? probe(in, path_probe, path) : NULL;
                 free(path);
-                if (seen && strstr(seen, "cannot be read")) /* as a user of the box, whoever started it */
+                if (seen && strstr(seen, "cannot be read")) /* as a user of the box, even if root started it */
                         allowed = false;
                 printf("  %-8s%s\n", "tried", seen ? seen : "not tried: the box has no shell, or cannot be made");
         }

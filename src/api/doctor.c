@@ -190,7 +190,7 @@ static void put_table(struct buf *b, const struct probes *p) {
 
 /* Gaps with the same remedy are reported once. */
 static void put_remedies(struct buf *b, const struct probes *p) {
-        char *told[ARRAY_SIZE(rows)] = {0};
+        char *reported[ARRAY_SIZE(rows)] = {0};
         size_t n = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -203,15 +203,15 @@ static void put_remedies(struct buf *b, const struct probes *p) {
                 put_remedy(&text, p, rows[i].id);
                 words = buf_take_string(&text);
                 for (size_t j = 0; words && j < n; j++)
-                        twice = twice || streq(told[j], words);
+                        twice = twice || streq(reported[j], words);
                 if (words && !twice) {
                         buf_printf(b, "\n%s: %s\n", rows[i].name, words);
-                        told[n++] = words;
+                        reported[n++] = words;
                 } else
                         free(words);
         }
         while (n > 0)
-                free(told[--n]);
+                free(reported[--n]);
 }
 
 static char *make_json(const struct probes *p, json_t *trials) {

@@ -9,12 +9,12 @@
 
 /* What cat wrote to stderr is the reason, without the name of the program. */
 static int fail(const char *what, const char *path, const struct hutch_result *result, struct hutch_error *err) {
-        const char *said = result->output[HUTCH_STDERR], *reason = strrchr(said, ':');
+        const char *complaint = result->output[HUTCH_STDERR], *reason = strrchr(complaint, ':');
 
         if (result->killed)
                 return error_set(err, HUTCH_E_IO, EIO, "cannot %s %s in the box: ended by %s", what, path,
                                  hutch_kill_reason_name(result->kill_reason));
-        reason = reason ? reason + 1 + strspn(reason + 1, " ") : said;
+        reason = reason ? reason + 1 + strspn(reason + 1, " ") : complaint;
         return error_set(err, HUTCH_E_IO, EIO, "cannot %s %s in the box: %.*s", what, path, (int) strcspn(reason, "\n"),
                          reason[0] ? reason : "no reason given\n");
 }

@@ -300,7 +300,7 @@ struct telling {
         void *user;
 };
 
-static void tell(const struct change *change, enum apply_status status, const char *reason, void *userdata) {
+static void report(const struct change *change, enum apply_status status, const char *reason, void *userdata) {
         static const hutch_apply_status public[] = {
                 [APPLY_DONE] = HUTCH_APPLIED, [APPLY_HELD] = HUTCH_HELD_BACK,  [APPLY_CONFLICT] = HUTCH_CONFLICT,
                 [APPLY_NEVER] = HUTCH_NEVER,  [APPLY_DEPENDS] = HUTCH_DEPENDS, [APPLY_FAILED] = HUTCH_FAILED,
@@ -387,7 +387,7 @@ int hutch_review_apply_hunks(hutch_review *review, size_t index, const bool *tak
         struct telling telling = {.all = all, .layer = one->layer, .see = see, .user = user};
         const struct apply_options options = {.flags = review_flags(flags & ~(unsigned) HUTCH_APPLY_MERGE),
                                               .hunks = &hunks,
-                                              .on_change = tell,
+                                              .on_change = report,
                                               .userdata = &telling};
         char *const paths[] = {one->change->path, NULL};
         struct apply_result result;
@@ -415,7 +415,7 @@ int hutch_review_apply(hutch_review *review, const char *const *paths, unsigned 
         for (size_t i = 0; r >= 0 && i < all->n_layers; i++) {
                 struct telling telling = {.all = all, .layer = i, .see = see, .user = user};
                 const struct apply_options options = {
-                        .flags = review_flags(flags), .on_change = tell, .userdata = &telling};
+                        .flags = review_flags(flags), .on_change = report, .userdata = &telling};
                 struct apply_result result;
                 _cleanup_(choice_done) struct choice choice = {0};
 

@@ -97,18 +97,18 @@ static int leave_out_known(const struct tracking *t, size_t n, struct change_lis
         return r < 0 ? r : (int) kept;
 }
 
-static int tell(const struct tracking *t, size_t n, const struct plan *plan, struct tracked *ret,
-                struct hutch_error *err) {
+static int report(const struct tracking *t, size_t n, const struct plan *plan, struct tracked *ret,
+                  struct hutch_error *err) {
         _cleanup_(change_list_done) struct change_list list = {0};
-        struct change_list told;
+        struct change_list listed;
         int r = listing_compare(t->directories[n].fd, &t->directories[n].before, &list, err);
 
         if (r < 0)
                 return r;
         r = leave_out_known(t, n, &list);
-        told = list;
-        told.n = r < 0 ? 0 : (size_t) r;
-        return r < 0 || tracked_add(ret, place_of(plan, t->directories[n].path), &told) < 0 ? error_oom(err) : 0;
+        listed = list;
+        listed.n = r < 0 ? 0 : (size_t) r;
+        return r < 0 || tracked_add(ret, place_of(plan, t->directories[n].path), &listed) < 0 ? error_oom(err) : 0;
 }
 
 int tracking_end(struct tracking *tracking, const hutch_box *box, const struct plan *plan, struct tracked *ret,
@@ -119,7 +119,7 @@ int tracking_end(struct tracking *tracking, const hutch_box *box, const struct p
         if (!box->policy || !policy_flag(box->policy, KEY_TRACK))
                 return 0;
         for (size_t i = 0; r >= 0 && i < tracking->n; i++)
-                r = tell(tracking, i, plan, ret, err);
+                r = report(tracking, i, plan, ret, err);
         /* Where nothing could be written, nothing changed: that is reported too. */
         return r < 0 || tracked_add(ret, "", &none) < 0 ? r < 0 ? r : error_oom(err) : 0;
 }

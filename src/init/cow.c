@@ -239,8 +239,8 @@ int cow_attach(struct builder *b, const struct step *s, int prepared, int prepar
                 r = standin_attach_closed(b, &standin, s->dest);
                 return r < 0 ? builder_error(err, r, "attach what is in", s->source) : 0;
         }
-        /* Prepared by root without a map of ids, because its file system does not support one: owned by nobody, in the
-         * box. The system's are anyway, and have the skeleton. */
+        /* Prepared by root without a map of ids, because its file system does not support one: owned by an unmapped id,
+         * in the box. The system's are anyway, and have the skeleton. */
         if (prepared >= 0 && s->flags & STEP_SUBMOUNT && !(s->flags & STEP_SYSTEM) && st.st_uid != b->in->plan->uid)
                 return attach_read_only(b, s, lower, dest, err);
         return attach_overlay(b, s, prepared_layer, lower, st.st_mode, dest, err);

@@ -292,7 +292,7 @@ static int start_target(struct life *l, const struct init_input *in, int termina
         return init_start_target(in, l->landlock, terminal, ret, listener, ret_status, err);
 }
 
-static void tell(struct life *l, enum init_event event, int value) {
+static void report(struct life *l, enum init_event event, int value) {
         struct init_message message = {.event = event, .value = value, .peak_memory = l->peak_memory};
         struct rusage used;
 
@@ -364,9 +364,9 @@ static void offer_to_oom(const struct life *l) {
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
         if (was_out_of_memory(l->in->plan))
-                tell(l, INIT_LIMIT, HUTCH_KILLED_MEMORY);
+                report(l, INIT_LIMIT, HUTCH_KILLED_MEMORY);
         confine_remove(&l->scratch);
-        tell(l, INIT_EXITED, status);
+        report(l, INIT_EXITED, status);
         _exit(0);
 }
 
@@ -456,7 +456,7 @@ static void start_attached(struct life *l, int answers_as, int answers) {
         if (r >= 0)
                 r = start_target(l, &in, slave, &l->attached, &status, &err);
         if (r < 0)
-                tell(l, INIT_DETACHED, status << 8);
+                report(l, INIT_DETACHED, status << 8);
         else
                 message_send(l->in->control, &message, sizeof(message), &master, 1);
 }
@@ -477,9 +477,9 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
                 break;
         case ORDER_HOLD:
                 if (message->value == HOLD_BEGIN) /* signals to all: only where all is the box */
-                        tell(l, INIT_HELD, plan->traits & TRAIT_OWN_PIDS ? hold_begin(&l->hold) : -EOPNOTSUPP);
+                        report(l, INIT_HELD, plan->traits & TRAIT_OWN_PIDS ? hold_begin(&l->hold) : -EOPNOTSUPP);
                 else if (message->value == HOLD_CHECK)
-                        tell(l, INIT_HELD, hold_check(&l->hold));
+                        report(l, INIT_HELD, hold_check(&l->hold));
                 else
                         hold_end(&l->hold);
                 break;
@@ -504,7 +504,7 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
                 if (target > 0)
                         shell_interrupt(target, (enum interrupt) message->value, message->since);
                 if (message->value < INTERRUPT_END)
-                        tell(l, INIT_INTERRUPTED, message->value);
+                        report(l, INIT_INTERRUPTED, message->value);
                 break;
         case ORDER_END:
                 end_now(l);
@@ -534,15 +534,15 @@ static void reap(struct life *l) {
         while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0 || (pid < 0 && errno == EINTR))
                 if (pid > 0 && pid == l->attached && !WIFSTOPPED(status)) {
                         l->attached = 0;
-                        tell(l, INIT_DETACHED, status);
+                        report(l, INIT_DETACHED, status);
                 } else if (pid < 0 || pid != l->target)
                         continue;
                 else if (WIFSTOPPED(status)) {
                         if (!l->hold.on) /* else it was stopped with everything, and goes on with it */
-                                tell(l, INIT_STOPPED, WSTOPSIG(status));
+                                report(l, INIT_STOPPED, WSTOPSIG(status));
                 } else if (l->in->plan->session) {
                         l->target = -1;
-                        tell(l, INIT_NO_SHELL, status);
+                        report(l, INIT_NO_SHELL, status);
                 } else
                         finish(l, status);
 }
@@ -553,7 +553,7 @@ static bool sample(struct life *l) {
 
         if (reason == HUTCH_NOT_KILLED)
                 return true;
-        tell(l, INIT_LIMIT, reason);
+        report(l, INIT_LIMIT, reason);
         return false;
 }
 
@@ -710,7 +710,7 @@ void init_run(struct init_input *in) {
         }
 
         if (delegated)
-                tell(&life, INIT_STANDS, 0);
+                report(&life, INIT_STANDS, 0);
         if (in->plan->session)
                 r = announce(in, channel);
         else

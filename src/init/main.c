@@ -5,7 +5,7 @@
  *        hutch-init socket DIR  it connects to DIR/socket and proves itself by what is in DIR/token
  *
  * Then it is the same init as after a fork, except that it builds nothing and checks everything. Its arguments and
- * environment hold nothing that anybody may not see: the plan, with the command and its variables, comes by the socket.
+ * environment hold nothing secret: the plan, with the command and its variables, comes by the socket.
  */
 #include <errno.h>
 #include <fcntl.h>

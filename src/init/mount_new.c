@@ -75,7 +75,7 @@ static int set_folder(int fs, const char *key, int fd) {
         return sys_fsconfig(fs, FSCONFIG_SET_STRING, key, path);
 }
 
-/* Without syncing: the layer of a box that was cut off by a crash of the host is of no use to anybody. */
+/* Without syncing: the layer of a box that was cut off by a crash of the host is of no use. */
 static int make_overlay(const int *lowers, size_t n, int upper, int work, unsigned flags) {
         _cleanup_(closep) int fs = sys_fsopen("overlay");
         int mount;

@@ -1,9 +1,10 @@
 /* The skeleton of the system: the layer between the host's system directories and a box's own layer under `--cow /`.
  *
- * With one id mapped, the directories of root belong to nobody in a box, and nothing could be created in them. A layer
- * in between that has the same directories, owned by the caller, makes them the caller's; the files in them stay
- * nobody's, to be read, removed and replaced. It is made once, kept in $XDG_CACHE_HOME/hutch/skeleton/<key>, and made
- * again when the key, a digest of the signs that the host's directories changed (src/survey), differs.
+ * With one id mapped, the directories of root belong to an unmapped id in a box, and nothing could be created in them.
+ * A layer in between that has the same directories, owned by the caller, makes them the caller's; the files in them
+ * keep the unmapped id, and can be read, removed and replaced. It is made once, kept in
+ * $XDG_CACHE_HOME/hutch/skeleton/<key>, and made again when the key, a digest of the signs that the host's directories
+ * changed (src/survey), differs.
  *
  *   <key>/usr, etc, …          the directories of the host, with their modes
  *   <key>/var                  the box's /var: a few directories that programs expect, and of the host's only

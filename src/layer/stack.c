@@ -47,14 +47,14 @@ int stack_open_top(const struct layer_box *box, char *const *chain, size_t n) {
 static int dress(int upper, int model) {
         _cleanup_(closep) int from = -1;
         struct stat st;
-        bool lent;
+        bool borrowed;
         int r;
 
-        from = upper_borrow(model, "upper", &st, &lent);
+        from = upper_borrow(model, "upper", &st, &borrowed);
         if (from < 0)
                 return from;
         r = attrs_copy(from, upper);
-        if (lent)
+        if (borrowed)
                 upper_end_loan(from, st.st_mode);
         if (r >= 0) {
                 const struct timespec times[] = {st.st_atim, st.st_mtim};
@@ -191,16 +191,16 @@ static bool is_touched(struct layer_box *box, size_t n) {
         _cleanup_(closep) int layer = stack_open_layer(box, n), upper = -1, model = -1;
         struct stat st, like;
         struct dirent *entry;
-        bool lent, any = false;
+        bool borrowed, any = false;
         DIR *d;
 
-        upper = layer < 0 ? -1 : upper_borrow(layer, "upper", &st, &lent);
+        upper = layer < 0 ? -1 : upper_borrow(layer, "upper", &st, &borrowed);
         if (upper < 0)
                 return true;
         d = fdopendir(upper);
         while (d && !any && (entry = readdir(d)))
                 any = !streq(entry->d_name, ".") && !streq(entry->d_name, "..");
-        if (lent)
+        if (borrowed)
                 upper_end_loan(upper, st.st_mode);
         if (d) {
                 take_fd(&upper);

@@ -131,7 +131,7 @@ static int add_whole(struct plan *plan, const struct kind *kind, const struct pa
         return r < 0 ? r : add_parts(plan, kind, fact, dest);
 }
 
-/* Not a user's path: if root started the box, root's files in it stay nobody's. */
+/* Not a user's path: if root started the box, root's files in it belong to no user of the box. */
 int plan_add_cow_system(struct plan *plan, const struct path_fact *fact, const char *skeleton) {
         return add_whole(plan, &(struct kind){.flags = STEP_SYSTEM, .skeleton = skeleton, .origin = "--cow"}, fact,
                          fact->real);

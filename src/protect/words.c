@@ -283,7 +283,7 @@ static int read_words(struct text *t, const char *text) {
 
 /* ---- scripts ---- */
 
-/* Programs of the system do not run what is in the tree unless they are told to. */
+/* Programs of the system run what is in the tree only if their arguments name it. */
 static bool is_of_the_system(const char *path) {
         static const char *const directories[] = {"/usr", "/bin", "/sbin", "/lib", "/nix", "/snap", "/proc", "/dev"};
 

@@ -66,7 +66,7 @@ void session_take_over(struct session *s, struct session *old, bool history);
 /* What its box is to be started with, should it be started again. The old plan lives as long as the session. */
 void session_use_plan(struct session *s, const struct plan *plan);
 
-/* Requests the state of the shell, once the current command is over. `told` gets it, or NULL if the shell could not
+/* Requests the state of the shell, once the current command is over. `receive` gets it, or NULL if the shell could not
  * report it. */
 typedef void (*session_state_fn)(void *user, const char *state, size_t len);
 int session_ask_state(struct session *s, session_state_fn receive, void *user);

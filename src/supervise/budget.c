@@ -19,8 +19,8 @@ void budget_done(struct budget *b) {
                 free(take_ptr(b->tails[i].data));
 }
 
-/* The ring grows as it is filled, never beyond its room: a cap may be larger than anybody's memory. It is full before
- * it first wraps, so what is in it need not move. Without memory it stays as small as it is. */
+/* The ring grows as it is filled, never beyond its room: a cap may be larger than the memory of the machine. It is full
+ * before it first wraps, so what is in it need not move. Without memory it stays as small as it is. */
 static bool ring_grow(struct ring *r, size_t more) {
         size_t need = more < r->room - r->len ? r->len + more : r->room, have = r->have ? r->have : 4096;
         uint8_t *grown;

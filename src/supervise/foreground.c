@@ -66,7 +66,7 @@ static void on_stopped(void *user, int sig) {
                 stop_self(f);
 }
 
-/* A signal for hutch is a signal for the command. One that asks for the end and is not heeded is followed by force. */
+/* A signal for hutch is a signal for the command. If it asks for the end and the box does not end, force follows. */
 static void on_signal(void *data, uint32_t events _unused_) {
         struct foreground *f = data;
         struct signalfd_siginfo info;

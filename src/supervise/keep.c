@@ -37,7 +37,7 @@
 #define LOCK_TRIES 100
 #define BOX_ONLY (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
-/* What tells one state of a file from another. */
+/* What distinguishes one state of a file from another. */
 struct stamp {
         ino_t ino;
         off_t size;
@@ -84,7 +84,7 @@ static void complain(struct keep *k, struct kept *f, const char *why) {
         struct hutch_event event;
 
         if (f->complained || !k->run->in.event || asprintf(&path, "%s/%s", f->dir, f->name) < 0 ||
-            asprintf(&text, "%s: what the box saved there was not taken over: %s", path, why) < 0)
+            asprintf(&text, "%s: the box's changes to it were not saved: %s", path, why) < 0)
                 return;
         f->complained = true;
         event = event_notice(NOTICE_KEPT_NOT_SAVED, path, NULL, text);

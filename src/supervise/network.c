@@ -263,7 +263,7 @@ void run_take_denials(struct run *run) {
         }
 }
 
-/* The relay ended by itself, or somebody ended it. */
+/* The relay ended by itself, or was killed. */
 static void take_end(struct run *run) {
         struct relay_link *l = run->relay;
         const struct hutch_event event =

@@ -206,7 +206,7 @@ static void judge(struct run *run, int listener, const struct seccomp_notif *cal
                 answer(listener, call->id, fd);
                 return;
         }
-        /* Nobody could reach it, also where its port was published before. */
+        /* No program could reach it, not even where its port was published before. */
         if (l->ended && is_internet_stream(fd)) {
                 finish(listener, call->id, &fd, -EADDRINUSE);
                 return;

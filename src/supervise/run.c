@@ -38,7 +38,7 @@ static int exit_code_of(const struct run *run) {
         case HUTCH_KILLED_DISK:
                 return 137;
         case HUTCH_KILLED_CANCELLED:
-                if (!run->told)
+                if (!run->reported)
                         return 137;
                 return WIFSIGNALED(run->status) ? 128 + WTERMSIG(run->status) : WEXITSTATUS(run->status);
         default:
@@ -68,12 +68,12 @@ static void conclude(struct run *run) {
                 o->exit_code = 125;
                 return;
         }
-        if (run->told && run->message.event == INIT_FAILED) {
+        if (run->reported && run->message.event == INIT_FAILED) {
                 o->exit_code = run->message.value;
                 o->error = run->message.error;
                 return;
         }
-        if (!run->told && run->reason == HUTCH_NOT_KILLED) {
+        if (!run->reported && run->reason == HUTCH_NOT_KILLED) {
                 o->exit_code = 125;
                 if (run->box.engine && !run->stands) {
                         complain(run, &o->error);
@@ -89,11 +89,11 @@ static void conclude(struct run *run) {
                 return;
         }
         o->exit_code = exit_code_of(run);
-        if (run->told && WIFSIGNALED(run->status)) {
+        if (run->reported && WIFSIGNALED(run->status)) {
                 o->signal = WTERMSIG(run->status);
                 if (o->reason == HUTCH_NOT_KILLED)
                         o->reason = HUTCH_KILLED_SIGNAL;
-        } else if (!run->told)
+        } else if (!run->reported)
                 o->signal = SIGKILL;
 }
 
@@ -158,7 +158,7 @@ static bool take_message(struct run *run) {
         if (n != sizeof(message)) {
                 closep(&master);
                 watch_remove(&run->on_control);
-                if (n != 0 && !run->told) { /* init may wait for an answer to what was lost */
+                if (n != 0 && !run->reported) { /* init may wait for an answer to what was lost */
                         run->lost = n < 0 ? (int) -n : EPROTO;
                         kill_now(run);
                 }
@@ -218,7 +218,7 @@ static bool take_message(struct run *run) {
         case INIT_FAILED:
         case INIT_EXITED:
                 run->message = message;
-                run->told = true;
+                run->reported = true;
                 run->status = message.value;
                 if (message.event == INIT_EXITED)
                         network_hint(run, message.unroutable);
@@ -293,22 +293,22 @@ static void on_end(void *data, uint32_t events _unused_) {
         children_forget(run->box.pid);
         if (is_without_pids(run))
                 children_end_strangers(); /* nothing, unless init was killed */
-        if (!run->told)
+        if (!run->reported)
                 engine_kill(run->box.engine); /* it may have left what it started */
         run->outcome.cpu_ms = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
                               (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
         if (run->outcome.peak_memory_bytes < (uint64_t) usage.ru_maxrss * 1024)
                 run->outcome.peak_memory_bytes = (uint64_t) usage.ru_maxrss * 1024;
-        if (run->told && run->message.peak_memory > run->outcome.peak_memory_bytes)
+        if (run->reported && run->message.peak_memory > run->outcome.peak_memory_bytes)
                 run->outcome.peak_memory_bytes = run->message.peak_memory;
-        if (run->told && (double) run->message.cpu_us / 1000 > run->outcome.cpu_ms)
+        if (run->reported && (double) run->message.cpu_us / 1000 > run->outcome.cpu_ms)
                 run->outcome.cpu_ms = (double) run->message.cpu_us / 1000;
         group_usage(run->group, &run->outcome.cpu_ms, &run->outcome.peak_memory_bytes);
         group_waits(run->group, &run->outcome.waited_ms[WAITED_MEMORY], &run->outcome.waited_ms[WAITED_CPU]);
         if (run->reason == HUTCH_NOT_KILLED)
                 run->reason = group_check(run->group);
         /* Without a word of init, which the kernel may take first. */
-        if (run->reason == HUTCH_NOT_KILLED && !run->told && run->stands && run->in.plan->memory &&
+        if (run->reason == HUTCH_NOT_KILLED && !run->reported && run->stands && run->in.plan->memory &&
             run->in.plan->traits & TRAIT_OWN_LIMITS && WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL)
                 run->reason = HUTCH_KILLED_MEMORY;
         if (run->reason == HUTCH_NOT_KILLED && run->group && is_out_of_time(run))

@@ -34,7 +34,7 @@ struct run {
         struct tap taps[3];
         struct budget budget;
         uint64_t began_us;
-        bool told, reaped, over, failed;
+        bool reported, reaped, over, failed;
         int lost;        /* errno of a message to or from init that did not arrive */
         bool stands;     /* walls that another program built were checked */
         bool past_stops; /* what is read now was sent before the command was continued, or before it ended */

@@ -24,7 +24,7 @@
 /* A directory of one of the uppers. */
 struct source {
         int fd; /* -1 while the walk is beneath it */
-        bool lent, descended;
+        bool borrowed, descended;
         struct stat st; /* with its true mode */
 };
 
@@ -45,7 +45,7 @@ struct merge {
 
 static void level_done(struct level *l) {
         for (size_t i = 0; i < l->n; i++) {
-                if (l->sources[i].fd >= 0 && l->sources[i].lent)
+                if (l->sources[i].fd >= 0 && l->sources[i].borrowed)
                         upper_end_loan(l->sources[i].fd, l->sources[i].st.st_mode);
                 closep(&l->sources[i].fd);
         }
@@ -199,7 +199,7 @@ static int open_children(struct level *up, size_t first, const char *name, struc
                         ret->opaque = true;
                         break;
                 }
-                s->fd = upper_borrow(up->sources[i].fd, name, &s->st, &s->lent);
+                s->fd = upper_borrow(up->sources[i].fd, name, &s->st, &s->borrowed);
                 if (s->fd < 0)
                         return s->fd;
                 ret->n++;
@@ -263,12 +263,12 @@ static int open_root(int upper, struct source *ret) {
         if (geteuid() != 0 && (ret->st.st_mode & 0500) != 0500) {
                 if (tree_chmod(upper, ret->st.st_mode | 0700) < 0)
                         return -EACCES;
-                ret->lent = true;
+                ret->borrowed = true;
         }
         ret->fd = openat(upper, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (ret->fd < 0)
                 return -errno;
-        if (ret->lent) {
+        if (ret->borrowed) {
                 snprintf(mode, sizeof(mode), "%o", ret->st.st_mode & 07777u);
                 (void) fsetxattr(ret->fd, UPPER_LOAN, mode, strlen(mode), 0);
         }

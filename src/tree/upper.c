@@ -139,14 +139,14 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
         return open_one(upper, path, need, ret_st);
 }
 
-int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_lent) {
+int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_borrowed) {
         struct upper upper = {.root = dir};
         int fd = open_one(&upper, name, 0500, ret_st);
 
-        *ret_lent = upper.n_loans > 0;
+        *ret_borrowed = upper.n_loans > 0;
         for (size_t i = 0; i < upper.n_loans; i++)
                 free(upper.loans[i].path);
-        if (fd >= 0 && *ret_lent)
+        if (fd >= 0 && *ret_borrowed)
                 ret_st->st_mode = (ret_st->st_mode & S_IFMT) | (upper.loans[0].mode & 07777);
         free(upper.loans);
         return fd;

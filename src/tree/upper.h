@@ -28,7 +28,7 @@ int upper_open_folder(struct upper *upper, const char *path, bool writable, stru
 
 /* The same for one name of an open directory. A mode that was widened, now or earlier, is restored by upper_end_loan().
  */
-int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_lent);
+int upper_borrow(int dir, const char *name, struct stat *ret_st, bool *ret_borrowed);
 void upper_end_loan(int fd, mode_t mode);
 
 /* Where a mode is kept meanwhile. */
