@@ -74,11 +74,11 @@ load helper
 
 @test "U b: a plain run that succeeds prints nothing of hutch's own; explain needs no command" {
         run hutch true
-        [ "$status" -eq 0 ] && [ -z "$output" ]
-        run script -qec "$(command -v hutch) true" /dev/null
-        [ "$status" -eq 0 ] && [ -z "$output" ]
+        [ "$status" -eq 0 ] && [ -z "$output" ] || differs "$status: $output"
+        # at a terminal: events.bats
         run hutch explain
-        [ "$status" -eq 0 ] && [[ $output == *guarantees* ]]
+        [ "$status" -eq 0 ] && [[ $output == *guarantees* ]] || differs "explain: $status: $output"
+        agree
 }
 
 @test "W4d: --stdin follows no link that an earlier box left" {
