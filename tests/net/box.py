@@ -125,7 +125,8 @@ def write_in_place(path, text):  # the files are mounts of the scene's own
 
 
 # Once more where another program builds the box: bubblewrap, and an imitation of systemd's user manager.
-ELSEWHERE = ("curl, by name", "another name in the Host", "proxy: names are", "UDP to an", "refused at once", "a port of the host", "attack: a connected UDP")
+ELSEWHERE = ("curl, by name", "another name in the Host", "proxy: names are", "UDP to an", "refused at once", "a port of the host", "attack: a connected UDP",
+             "a credential: the stub", "a credential: in no")
 
 
 def use_backend(name):
