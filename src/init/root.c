@@ -79,17 +79,14 @@ int builder_open(const struct builder *b, const char *path) {
         return fd < 0 ? -errno : fd;
 }
 
-/* Makes the directory `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
-static int make_folder(struct builder *b, const char *path, int *ret) {
+static int make_folder(struct builder *b, const char *path, int *ret);
+
+/* The directory that a new entry is made in: one of the box's own. */
+static int make_parent(struct builder *b, const char *path, int *ret) {
         _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int up = -1;
-        int fd = builder_open(b, path), r;
+        int r = path_dirname(path, &parent);
 
-        if (fd != -ENOENT) {
-                *ret = fd;
-                return fd < 0 ? fd : 0;
-        }
-        r = path_dirname(path, &parent);
         if (r < 0)
                 return r;
         r = make_folder(b, parent, &up);
@@ -97,6 +94,22 @@ static int make_folder(struct builder *b, const char *path, int *ret) {
                 return r;
         if (!is_own(b, up))
                 return -EROFS;
+        *ret = take_fd(&up);
+        return 0;
+}
+
+/* Makes the directory `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
+static int make_folder(struct builder *b, const char *path, int *ret) {
+        _cleanup_(closep) int up = -1;
+        int fd = builder_open(b, path), r;
+
+        if (fd != -ENOENT) {
+                *ret = fd;
+                return fd < 0 ? fd : 0;
+        }
+        r = make_parent(b, path, &up);
+        if (r < 0)
+                return r;
         if (mkdirat(up, path_basename(path), 0755) < 0)
                 return -errno;
         fd = openat(up, path_basename(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -108,7 +121,6 @@ static int make_folder(struct builder *b, const char *path, int *ret) {
 
 /* The place to mount on: a directory or, for a source that is not one, a file. */
 int builder_open_place(struct builder *b, const char *path, bool directory, int *ret) {
-        _cleanup_(freep) char *parent = NULL;
         _cleanup_(closep) int up = -1, fd = builder_open(b, path), made = -1;
         struct stat st;
         int r;
@@ -125,14 +137,9 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
                 return fd;
         if (directory)
                 return make_folder(b, path, ret);
-        r = path_dirname(path, &parent);
+        r = make_parent(b, path, &up);
         if (r < 0)
                 return r;
-        r = make_folder(b, parent, &up);
-        if (r < 0)
-                return r;
-        if (!is_own(b, up))
-                return -EROFS;
         made = openat(up, path_basename(path), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0444);
         if (made < 0)
                 return -errno;
