@@ -77,6 +77,10 @@ static int open_lower(const struct layer_box *box, size_t i, struct layer_pair *
         snprintf(name, sizeof(name), "%zu", i);
         ret->pair.host_path = box->meta.lowers[i];
         ret->pair.top = find_top(&box->meta, i);
+        if (streq(ret->pair.top, box->meta.workspace)) {
+                ret->pair.protect = box->meta.protect;
+                ret->pair.unprotect = box->meta.unprotect;
+        }
         /* Its path had no links in it when the box was made. */
         ret->pair.lower = sys_openat2(AT_FDCWD, box->meta.lowers[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
                                       RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);

@@ -89,6 +89,10 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
         }
         if (r >= 0)
                 r = describe_command(plan, &command);
+        if (r >= 0)
+                r = strv_copy(policy_list(box->policy, KEY_PROTECT), &meta.protect);
+        if (r >= 0)
+                r = strv_copy(policy_list(box->policy, KEY_UNPROTECT), &meta.unprotect);
         meta.command = command;
         meta.workspace = box->workspace ? box->workspace : real;
         if (!box->workspace && !realpath(policy_dir(box->policy), real))
@@ -102,6 +106,8 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
         strv_free(meta.lowers);
         strv_free(meta.dests);
         strv_free(meta.system);
+        strv_free(meta.protect);
+        strv_free(meta.unprotect);
         return r;
 }
 

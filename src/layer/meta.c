@@ -24,6 +24,8 @@ void layer_meta_done(struct layer_meta *m) {
         strv_free(m->idents);
         strv_free(m->system);
         strv_free(m->chain);
+        strv_free(m->protect);
+        strv_free(m->unprotect);
         *m = (struct layer_meta){0};
 }
 
@@ -54,6 +56,10 @@ int layer_meta_copy(const struct layer_meta *m, struct layer_meta *ret) {
                 r = strv_copy(m->system, &copy.system);
         if (r >= 0)
                 r = strv_copy(m->chain, &copy.chain);
+        if (r >= 0)
+                r = strv_copy(m->protect, &copy.protect);
+        if (r >= 0)
+                r = strv_copy(m->unprotect, &copy.unprotect);
         if (r < 0) {
                 layer_meta_done(&copy);
                 return r;
@@ -138,6 +144,29 @@ static char *text_of(const json_t *value) {
         return text;
 }
 
+static void put_list(json_t *root, const char *key, char *const *list) {
+        json_t *array = list ? json_array() : NULL;
+
+        for (; array && *list; list++)
+                json_array_append_new(array, json_text(*list));
+        if (array)
+                json_object_set_new(root, key, array);
+}
+
+static int get_list(const json_t *array, char ***ret) {
+        const json_t *one;
+        int r = 0;
+        size_t i;
+
+        json_array_foreach(array, i, one) {
+                _cleanup_(freep) char *text = text_of(one);
+
+                if (r >= 0)
+                        r = text ? strv_push(ret, text) : -EBADMSG;
+        }
+        return r;
+}
+
 int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
         json_t *layers = json_array(), *chain = json_array(), *root;
         _cleanup_(closep) int fd = -1;
@@ -159,6 +188,10 @@ int layer_meta_write(int dir, const char *file, const struct layer_meta *m) {
                 json_object_set_new(root, "linked", json_true());
         if (root && m->away)
                 json_object_set_new(root, "away", json_string(m->away));
+        if (root)
+                put_list(root, "protect", m->protect);
+        if (root)
+                put_list(root, "unprotect", m->unprotect);
         text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
         json_decref(root);
         if (!text)
@@ -246,6 +279,10 @@ int layer_meta_read(int dir, const char *file, struct layer_meta *m) {
                 r = read_layers(json_object_get(root, "layers"), m);
         if (r >= 0)
                 r = read_chain(json_object_get(root, "chain"), m);
+        if (r >= 0)
+                r = get_list(json_object_get(root, "protect"), &m->protect);
+        if (r >= 0)
+                r = get_list(json_object_get(root, "unprotect"), &m->unprotect);
         json_decref(root);
         return r;
 }

@@ -15,8 +15,9 @@ struct layer_meta {
         char **idents;    /* which directories the lowers were: "DEVICE:INODE", or "" where that is not known */
         char **system;    /* those of dests that are the system's: not reviewed, removed with the box */
         char **chain;     /* frozen layers below the box's own, the lowest first */
-        bool linked;      /* the box's own layers share files with frozen ones: no box may write there */
-        char *away;       /* of a change that is under way: where the layers go that it replaces; or NULL */
+        char **protect, **unprotect; /* of the policy that the box was made with; never from an archive */
+        bool linked;                 /* the box's own layers share files with frozen ones: no box may write there */
+        char *away;                  /* of a change that is under way: where the layers go that it replaces; or NULL */
 };
 
 void layer_meta_done(struct layer_meta *m);

@@ -227,6 +227,10 @@ int plan_check_paths(const struct plan_input *in, struct hutch_error *err) {
         int r;
 
         r = check_workspace(in, err);
+        if (r >= 0 && in->survey->not_released)
+                r = error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                              "--unprotect %s: not a protected name that can be released (see hutch-security(7))",
+                              in->survey->not_released);
         for (size_t i = 0; r >= 0 && in->traits && i < in->policy->n_paths; i++)
                 r = check_path(in, i, err);
         return r;

@@ -59,6 +59,7 @@ int plan_encode(const struct plan *p, struct buf *b) {
         wire_put_strv(b, p->guard.tops);
         wire_put_strv(b, p->guard.git);
         wire_put_strv(b, p->guard.spared);
+        wire_put_strv(b, p->guard.names);
         relay_config_encode(&p->network, b);
         wire_put_strv(b, p->engine_env);
         wire_put_str(b, p->engine);
@@ -184,6 +185,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret) {
         p->guard.tops = wire_get_strv(&r);
         p->guard.git = wire_get_strv(&r);
         p->guard.spared = wire_get_strv(&r);
+        p->guard.names = wire_get_strv(&r);
         relay_config_get(&r, &p->network);
         p->engine_env = wire_get_strv(&r);
         p->engine = wire_get_str(&r);

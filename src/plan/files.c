@@ -488,7 +488,9 @@ int plan_add_guard(struct plan *plan, const struct plan_input *in) {
                 if (in->policy->paths[i].access == HUTCH_WRITE && s->paths[i].real &&
                     !path_is_beneath(s->workspace.real, s->paths[i].real))
                         r = strv_push(&plan->guard.spared, s->paths[i].real);
-        return r;
+        for (char *const *name = s->unprotect; r >= 0 && name && *name; name++)
+                r = strv_pushf(&plan->guard.spared, "%s/%s", s->workspace.real, *name);
+        return r < 0 || !s->protect ? r : strv_copy(s->protect, &plan->guard.names);
 }
 
 /* Every place of what a pattern matched. */

@@ -39,6 +39,7 @@ void plan_free(struct plan *plan) {
         strv_free(plan->guard.tops);
         strv_free(plan->guard.git);
         strv_free(plan->guard.spared);
+        strv_free(plan->guard.names);
         relay_config_done(&plan->network);
         free(plan->cwd);
         free(plan->channel);

@@ -82,6 +82,7 @@ struct guard_input {
         char **tops;      /* workspaces, as the host has them */
         char **git;       /* administrative directories of git */
         char **spared;    /* what a person made writable by name */
+        char **names;     /* of the policy: further protected names below the tops */
 };
 
 struct plan {

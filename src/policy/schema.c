@@ -63,6 +63,20 @@ static int check_publish(const char *text, struct hutch_error *err) {
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%s' is not PORT, HOSTPORT:PORT or auto", text);
 }
 
+/* A name below the workspace, as it is: no pattern, and nothing that leads elsewhere. */
+static int check_protected(const char *name, struct hutch_error *err) {
+        bool good = name[0] && strlen(name) < 256 && !strpbrk(name, "*?[\n");
+
+        for (const char *at = name; good && at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
+                size_t n = strcspn(at, "/");
+
+                good = n > 0 && strncmp(at, ".", n) != 0 && (n != 2 || strncmp(at, "..", 2) != 0);
+        }
+        return good ? 0
+                    : error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                "'%s' is not the name of a file or directory below the workspace", name);
+}
+
 /* host:container:mode, both absolute; the mode may be left out. */
 static int check_volume(const char *text, struct hutch_error *err) {
         const char *dest = strchr(text, ':'), *mode = dest ? strchr(dest + 1, ':') : NULL;

@@ -38,13 +38,6 @@ static const struct {
         {"allow_network", "network.policy"},
 };
 
-/* Keys of the documented format whose feature this version lacks: named so that they are not mistaken for typing
- * errors. */
-static const char *const later[] = {
-        "filesystem.protect",
-        "filesystem.unprotect",
-};
-
 static void problem(struct loading *in, const struct node *at, const char *fix, const char *format, ...) _printf_(4, 5);
 static void problem(struct loading *in, const struct node *at, const char *fix, const char *format, ...) {
         char text[1024], subject[512], line[2048];
@@ -67,16 +60,6 @@ static void problem(struct loading *in, const struct node *at, const char *fix, 
 
 /* ---- unknown keys ---- */
 
-static bool is_later(const char *key) {
-        for (size_t i = 0; i < ARRAY_SIZE(later); i++) {
-                size_t n = strlen(later[i]);
-
-                if (streq(key, later[i]) || (strncmp(key, later[i], n) == 0 && key[n] == '.'))
-                        return true;
-        }
-        return false;
-}
-
 static bool is_section(const char *prefix) {
         size_t n = strlen(prefix);
 
@@ -86,9 +69,6 @@ static bool is_section(const char *prefix) {
                 if (name && strncmp(name, prefix, n) == 0 && name[n] == '.')
                         return true;
         }
-        for (size_t i = 0; i < ARRAY_SIZE(later); i++)
-                if (strncmp(later[i], prefix, n) == 0 && later[i][n] == '.')
-                        return true;
         return false;
 }
 
@@ -123,10 +103,7 @@ static const char *suggest(const char *key) {
 }
 
 static void unknown(struct loading *in, const struct node *at, const char *key) {
-        if (is_later(key))
-                problem(in, at, NULL, "'%s' is not available in this version of hutch", key);
-        else
-                problem(in, at, suggest(key), "unknown key '%.64s'", key);
+        problem(in, at, suggest(key), "unknown key '%.64s'", key);
 }
 
 /* ---- values ---- */
@@ -223,7 +200,7 @@ static void read_mapping(struct loading *in, const struct node *map,
                         read_value(in, key, value);
                 else if (streq(whole, "version"))
                         read_version(in, value);
-                else if (is_later(whole) || !is_section(whole))
+                else if (!is_section(whole))
                         unknown(in, name, whole);
                 else if (value->kind == NODE_MAP)
                         read_mapping(in, value, whole);

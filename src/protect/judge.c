@@ -141,6 +141,27 @@ static size_t root_of(const struct protect *p, const char *path) {
         return streq(p->tree->top, "/") || !path_is_beneath(path, p->tree->top) ? 0 : strlen(p->tree->top);
 }
 
+/* By the policy's own lists, which are relative to the top. */
+static enum names_match listed(const struct protect *p, char *const *list, const char *path, const char **ret) {
+        const char *tail = root_of(p, path) ? path_tail(path, p->tree->top) : "";
+
+        return tail[0] ? names_listed(list, tail + 1, ret) : NAMES_NONE;
+}
+
+/* The stronger of these and data/protected. */
+static enum names_match find_name(const struct protect *p, const char *path, bool directory, const char **ret) {
+        enum names_match found = names_find(path, root_of(p, path), directory, ret), own;
+        const char *name = NULL;
+
+        if (found == NAMES_EXACT && listed(p, p->tree->unprotect, path, &name) == NAMES_EXACT)
+                found = NAMES_NONE;
+        own = listed(p, p->tree->protect, path, &name);
+        if (own == NAMES_NONE || found == NAMES_EXACT)
+                return found;
+        *ret = name;
+        return own;
+}
+
 /* Why a link must not lead to a path; NULL if it may. */
 static int judge_target(struct protect *p, const char *path, const char **ret) {
         const char *pattern;
@@ -154,7 +175,7 @@ static int judge_target(struct protect *p, const char *path, const char **ret) {
                 return r;
         if (inside)
                 *ret = "version control data";
-        else if (names_find(path, root_of(p, path), false, &pattern) != NAMES_NONE)
+        else if (find_name(p, path, false, &pattern) != NAMES_NONE)
                 *ret = pattern;
         else if (leads_match(p, path, 0, true))
                 *ret = "a path that the host points to";
@@ -199,7 +220,7 @@ static int judge_name(struct protect *p, const struct protect_change *c, bool di
         const char *pattern;
         _cleanup_(freep) char *why = NULL;
 
-        switch (names_find(c->path, root_of(p, c->path), directory, &pattern)) {
+        switch (find_name(p, c->path, directory, &pattern)) {
         case NAMES_EXACT:
                 if (asprintf(&why, "protected name (%s)", pattern) < 0)
                         return -ENOMEM;

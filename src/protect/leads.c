@@ -117,33 +117,32 @@ static int add_links_of(struct protect *p, const char *directory, const char *na
 }
 
 /* Names that are links are what counts; one that is not leads to itself, which is protected by its name. */
+static int add_name(struct protect *p, const char *top, const char *name, bool tree) {
+        _cleanup_(freep) char *path = protect_join(top, name), *why = NULL;
+        struct stat st;
+        int r;
+
+        if (!path || asprintf(&why, "%s of the host leads here", name) < 0)
+                return -ENOMEM;
+        r = protect_stat(p, PROTECT_HOST, path, &st);
+        if (r == -ENOENT)
+                return 0;
+        if (r < 0 || S_ISLNK(st.st_mode))
+                return leads_add(p, path, why, true);
+        return S_ISDIR(st.st_mode) && tree ? add_links_in(p, path, why) : 0;
+}
+
 static int add_names(struct protect *p, const char *top) {
         char name[256];
         bool tree;
+        int r = 0;
 
-        for (size_t at = 0; names_fixed(&at, &tree, name, sizeof(name));) {
-                _cleanup_(freep) char *path = NULL, *why = NULL;
-                struct stat st;
-                int r;
-
-                path = strchr(name, '*') ? NULL : protect_join(top, name);
-                if (strchr(name, '*'))
-                        continue;
-                if (!path || asprintf(&why, "%s of the host leads here", name) < 0)
-                        return -ENOMEM;
-                r = protect_stat(p, PROTECT_HOST, path, &st);
-                if (r == -ENOENT)
-                        continue;
-                if (r < 0 || S_ISLNK(st.st_mode))
-                        r = leads_add(p, path, why, true);
-                else if (S_ISDIR(st.st_mode) && tree)
-                        r = add_links_in(p, path, why);
-                else
-                        r = 0;
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        for (size_t at = 0; r >= 0 && names_fixed(&at, &tree, name, sizeof(name));)
+                if (!strchr(name, '*'))
+                        r = add_name(p, top, name, tree);
+        for (char *const *own = streq(top, p->tree->top) ? p->tree->protect : NULL; r >= 0 && own && *own; own++)
+                r = add_name(p, top, *own, true);
+        return r;
 }
 
 /* ---- git's configuration ---- */

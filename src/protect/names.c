@@ -150,6 +150,36 @@ const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room) {
         return NULL;
 }
 
+enum names_match names_listed(char *const *list, const char *tail, const char **ret_name) {
+        enum names_match best = NAMES_NONE;
+        size_t n = strlen(tail);
+
+        for (; list && *list && best != NAMES_EXACT; list++) {
+                size_t len = strlen(*list);
+
+                if (strncmp(tail, *list, len) == 0 && (!tail[len] || tail[len] == '/'))
+                        best = NAMES_EXACT;
+                else if (strncmp(*list, tail, n) == 0 && (*list)[n] == '/')
+                        best = NAMES_ABOVE;
+                else
+                        continue;
+                *ret_name = *list;
+        }
+        return best;
+}
+
+bool names_may_release(const char *name) {
+        char fixed[256];
+        bool tree;
+
+        if (names_vcs(name, strcspn(name, "/")) || streq(name, ".jail") || streq(name, "hutch.yaml"))
+                return false;
+        for (size_t at = 0; names_fixed(&at, &tree, fixed, sizeof(fixed));)
+                if (streq(fixed, name))
+                        return true;
+        return false;
+}
+
 const char *names_vcs(const char *name, size_t len) {
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 const char *pattern = after(lines[i], ALLOW);

@@ -22,6 +22,12 @@ enum names_match names_find(const char *path, size_t root, bool is_directory, co
  * "**" as ".vscode". `at` begins as 0. NULL after the last; *ret_tree is set for a whole directory. */
 const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room);
 
+/* How a path below the workspace meets a list of such paths, of a policy; the one that it meets in *ret_name. */
+enum names_match names_listed(char *const *list, const char *tail, const char **ret_name);
+
+/* Whether a policy may release the name: a fixed one, and none that hutch itself or version control goes by. */
+bool names_may_release(const char *name);
+
 /* The directory of a version control system that a single name is, as data/protected writes it (".git"), or NULL. */
 const char *names_vcs(const char *name, size_t len);
 

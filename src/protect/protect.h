@@ -33,6 +33,7 @@ struct protect_tree {
         int (*read_file)(void *user, enum protect_side side, const char *path, size_t most, char **ret,
                          size_t *ret_len);
         void *user;
+        char *const *protect, *const *unprotect; /* of the policy, relative to top; NULL: none */
 };
 
 struct protect_change {

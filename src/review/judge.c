@@ -116,7 +116,9 @@ static int make(struct view *view) {
                                            .stat = stat_either,
                                            .read_link = read_link_either,
                                            .read_file = read_file_either,
-                                           .user = view};
+                                           .user = view,
+                                           .protect = view->pair->protect,
+                                           .unprotect = view->pair->unprotect};
         return protect_new(&view->seen, &view->protect);
 }
 

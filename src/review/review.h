@@ -32,6 +32,7 @@ struct review_pair {
         int lower, upper;      /* directories, O_PATH is enough; they stay the caller's */
         const char *host_path; /* of the lower: absolute and resolved; for messages and for protected names */
         const char *top; /* the directory that is reviewed as a whole, of which the lower is a part; NULL: the lower */
+        char *const *protect, *const *unprotect; /* of the policy, below top */
 };
 
 /* The directory that is reviewed as a whole. */

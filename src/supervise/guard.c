@@ -152,6 +152,25 @@ static void see_git(struct guard *g, const struct watched *w, const char *path, 
                 move_away(g, w, path, name, "it steers git");
 }
 
+/* By data/protected, and by what the policy adds below the workspace. */
+static enum names_match find_name(const struct guard *g, const struct watched *w, const char *path, bool directory,
+                                  const char **ret) {
+        const struct guard_input *input = &g->run->in.plan->guard;
+        enum names_match found = names_find(path, w->top, directory, ret), own;
+        const char *name;
+
+        for (char **top = input->names ? input->tops : NULL; found != NAMES_EXACT && top && *top; top++) {
+                if (!path_is_beneath(path, *top) || streq(path, *top))
+                        continue;
+                own = names_listed(input->names, path_tail(path, *top) + 1, &name);
+                if (own == NAMES_NONE)
+                        continue;
+                found = own;
+                *ret = name;
+        }
+        return found;
+}
+
 static void see_name(struct guard *g, const struct watched *w, const char *path, const char *name, mode_t type) {
         const char *pattern = NULL;
         char why[160];
@@ -161,7 +180,7 @@ static void see_name(struct guard *g, const struct watched *w, const char *path,
                 guard_watch_add(g, path, KIND_GIT, w->top, true);
                 return;
         }
-        switch (names_find(path, w->top, type == S_IFDIR, &pattern)) {
+        switch (find_name(g, w, path, type == S_IFDIR, &pattern)) {
         case NAMES_EXACT:
                 break;
         case NAMES_ABOVE:

@@ -273,38 +273,44 @@ static const struct watched *find_watched(const struct guard *g, const char *pat
         return NULL;
 }
 
-/* The directories of patterns that exist, such as `.config` of `.config/mise`. Most do not. */
-static int add_names(struct guard *g, const char *top) {
+static int add_parents(struct guard *g, const char *top, const char *name) {
         size_t root = strlen(top);
-        char name[256];
-        bool tree;
+        _cleanup_(freep) char *path = NULL;
 
-        for (size_t i = 0; names_fixed(&i, &tree, name, sizeof(name));) {
-                _cleanup_(freep) char *path = NULL;
+        if (!strchr(name, '/'))
+                return 0;
+        if (asprintf(&path, "%s/%s", top, name) < 0)
+                return -ENOMEM;
+        for (char *from = path + root + 1, *at; (at = strchr(from, '/')); from = at + 1) {
+                const struct watched *above = find_watched(g, path, (size_t) (from - 1 - path));
 
-                if (!strchr(name, '/'))
+                if (!above || (above->seen.n_slots && !dirnames_may_have(&above->seen, from, (size_t) (at - from))))
+                        break;
+                if (find_watched(g, path, (size_t) (at - path)))
                         continue;
-                if (asprintf(&path, "%s/%s", top, name) < 0)
-                        return -ENOMEM;
-                for (char *from = path + root + 1, *at; (at = strchr(from, '/')); from = at + 1) {
-                        const struct watched *above = find_watched(g, path, (size_t) (from - 1 - path));
+                *at = 0;
+                if (guard_watch_add(g, path, KIND_NAMES, root, false) >= 0) {
+                        struct watched *w = &g->watched[g->n_watched - 1];
 
-                        if (!above ||
-                            (above->seen.n_slots && !dirnames_may_have(&above->seen, from, (size_t) (at - from))))
-                                break;
-                        if (find_watched(g, path, (size_t) (at - path)))
-                                continue;
-                        *at = 0;
-                        if (guard_watch_add(g, path, KIND_NAMES, root, false) >= 0) {
-                                struct watched *w = &g->watched[g->n_watched - 1];
-
-                                if (!w->seen.n_slots)
-                                        (void) list_names(w, MOST_LISTED, &w->seen);
-                        }
-                        *at = '/';
+                        if (!w->seen.n_slots)
+                                (void) list_names(w, MOST_LISTED, &w->seen);
                 }
+                *at = '/';
         }
         return 0;
+}
+
+/* The directories of patterns that exist, such as `.config` of `.config/mise`. Most do not. */
+static int add_names(struct guard *g, const char *top) {
+        char **own = g->run->in.plan->guard.names, name[256];
+        bool tree;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && names_fixed(&i, &tree, name, sizeof(name));)
+                r = add_parents(g, top, name);
+        for (; r >= 0 && own && *own; own++)
+                r = add_parents(g, top, *own);
+        return r;
 }
 
 static int add_git(struct guard *g, const char *directory) {

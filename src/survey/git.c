@@ -197,14 +197,18 @@ static int seal_names(struct survey *s) {
         _cleanup_(closep) int top = open(s->workspace.real, O_PATH | O_DIRECTORY | O_CLOEXEC);
         _cleanup_(dirnames_done) struct dirnames names = {0};
         bool listed = top >= 0 && dirnames_take(top, MOST_LISTED, &names) >= 0, tree;
+        const char *released;
         char name[256];
         int r = 0;
 
+        for (char *const *own = s->protect; r >= 0 && own && *own; own++)
+                r = seal(s, s->workspace.real, *own);
         for (size_t at = 0; r >= 0 && names_fixed(&at, &tree, name, sizeof(name));) {
                 _cleanup_(freep) char *path = NULL;
                 struct stat st;
 
-                if (strchr(name, '*') || (listed && !dirnames_may_have(&names, name, strcspn(name, "/"))))
+                if (strchr(name, '*') || names_listed(s->unprotect, name, &released) == NAMES_EXACT ||
+                    (listed && !dirnames_may_have(&names, name, strcspn(name, "/"))))
                         continue;
                 path = join(s->workspace.real, name);
                 if (!path || lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && !tree))

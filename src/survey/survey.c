@@ -10,6 +10,7 @@
 #include "../base/io.h"
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "../protect/names.h"
 #include "system.h"
 
 static const char *const system_paths[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
@@ -289,6 +290,11 @@ static int make(const struct hutch_policy *policy, char *const *env, struct surv
         s->git_config_writable = policy_number(policy, KEY_GIT_CONFIG) == GIT_CONFIG_ALLOW;
         if (r < 0)
                 return r;
+        s->protect = policy_list(policy, KEY_PROTECT);
+        s->unprotect = policy_list(policy, KEY_UNPROTECT);
+        for (char *const *name = s->unprotect; name && *name; name++)
+                if (!names_may_release(*name))
+                        s->not_released = *name;
         r = survey_look_at_identity(s);
         if (r < 0)
                 return r;

@@ -84,11 +84,13 @@ struct survey {
         char *git_refused;          /* one that is not attached, because it does not name the checkout in return */
         bool git_config_writable;   /* the policy lets the box change .git/config */
         char *git_name, *git_email; /* of the person's configuration, or NULL */
-        char **sealed;           /* paths that exist and that the host would run: read-only in a writable workspace */
-        char **control;          /* well-known control sockets in what is attached (data/control-sockets) */
-        char **guarded_git;      /* administrative directories of git that the workspace can write to */
-        char *quarantine;        /* of hutch's state, for protected names that a box makes */
-        struct path_fact *paths; /* one for each policy path */
+        char **sealed;      /* paths that exist and that the host would run: read-only in a writable workspace */
+        char **control;     /* well-known control sockets in what is attached (data/control-sockets) */
+        char **guarded_git; /* administrative directories of git that the workspace can write to */
+        char *const *protect, *const *unprotect; /* of the policy, below the workspace */
+        const char *not_released;                /* one of the second that no policy can release */
+        char *quarantine;                        /* of hutch's state, for protected names that a box makes */
+        struct path_fact *paths;                 /* one for each policy path */
         size_t n_paths;
         struct toolchain_fact *toolchains;
         size_t n_toolchains;

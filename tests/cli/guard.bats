@@ -46,6 +46,36 @@ echo ../x >.git/commondir | .git/commondir" planted
         [ -e .cargo/config.toml ]
 }
 
+@test "--protect adds names of the workspace: read-only, to quarantine, held back by apply; --unprotect releases one" {
+        mkdir -p deploy/keys .vscode && echo s >run.sh && echo k >deploy/keys/k && echo v >.vscode/s && echo e >.envrc
+        try='echo x >run.sh; echo x >deploy/keys/k; echo x >deploy/keys/n; mv deploy d; echo x >.vscode/s; echo x >.envrc; mkdir -p a; echo x >a/b; echo x >a/c'
+        left() { cat run.sh deploy/keys/* .vscode/s .envrc a/* 2>/dev/null | xargs; }
+        set -- --protect run.sh --protect deploy/keys --protect a/b --unprotect .vscode
+        run hutch --json "$@" -c "$try; for i in \$(seq 200); do [ -e a/b ] || break; sleep 0.05; done"
+        expect rw "$(left)" "s k x e x"
+        expect reported "$(field "$output" '[.notices[] | select(.code == "protected_made").subject] | join(" ")')" "$PWD/a/b"
+        rm -rf a && echo v >.vscode/s
+        hutch --workspace cow "$@" -c "${try/mv deploy d; /}" 2>/dev/null || :
+        run hutch apply
+        expect cow "$(left)" "s k x e x"
+        for name in run.sh deploy/keys/k deploy/keys/n a/b .envrc; do
+                [[ $output == *"not applied: $name: protected name"* ]] || differs "$name: $output"
+        done
+        hutch discard 2>/dev/null
+        rm -rf a && echo v >.vscode/s
+        echo 'filesystem: {protect: [run.sh], unprotect: [.vscode]}' >hutch.yaml # not trusted: it may protect, and release nothing
+        hutch -c 'echo x >run.sh; echo x >.vscode/s' 2>/dev/null || :
+        expect untrusted "$(left)" "s k v e"
+        rm hutch.yaml
+        hutch -c "$try" 2>/dev/null || : # the control
+        expect control "$(cat run.sh .vscode/s .envrc | xargs)" "x v e"
+        for name in .jail hutch.yaml .git .git/config .git/hooks .vscode/s nosuch; do
+                run hutch --unprotect "$name" true
+                [ "$status" = 125 ] || differs "--unprotect $name: $status"
+        done
+        agree
+}
+
 @test "a hook where there was no directory of hooks, and a redirect where there was no repository" {
         rm -rf .git/hooks
         hutch -c 'mkdir .git/hooks; echo evil >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit' 2>/dev/null || true
