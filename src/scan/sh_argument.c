@@ -112,6 +112,51 @@ static bool is_editor(const char *n) {
                streq(n, "less") || streq(n, "more") || streq(n, "ed");
 }
 
+/* Programs that run a command line elsewhere, or that have one in an argument. */
+static bool carries(const char *name) {
+        static const char *const names[] = {"tmux",    "screen", "ssh",     "sshpass", "docker",  "podman",
+                                            "kubectl", "expect", "gdb",     "npm",     "npx",     "man",
+                                            "sqlite3", "dpkg",   "apt-get", "apt",     "zip",     "dtach",
+                                            "lxc",     "mosh",   "psql",    "mysql",   "nerdctl", "machinectl"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (streq(name, names[i]))
+                        return true;
+        return false;
+}
+
+/* Its arguments that hold a command line, behind "shell", "spawn" or "!", and the words that may be a command. */
+static void in_carrier(struct eval *ev, const struct command *c) {
+        static const char *const marks[] = {"shell ", ".shell ", "spawn ", "\\! ", "exec "};
+
+        for (size_t i = 1; i < c->argc && i < 24; i++) {
+                const struct field *f = &c->argv[i];
+                const char *from = f->s, *equals = strstr(f->s, "=");
+
+                if (!memchr(f->s, ' ', f->len)) {
+                        struct command inner = *c;
+
+                        if (f->s[0] == '-' || f->dynamic || i < 2)
+                                continue;
+                        inner.argv = c->argv + i;
+                        inner.argc = c->argc - i;
+                        inner.n_redirs = 0;
+                        inner.name = strrchr(f->s, '/') ? strrchr(f->s, '/') + 1 : f->s;
+                        eval_emit(ev, &inner);
+                        continue;
+                }
+                for (size_t k = 0; k < ARRAY_SIZE(marks); k++)
+                        if (strncmp(from, marks[k], strlen(marks[k])) == 0)
+                                from += strlen(marks[k]);
+                if (from == f->s && equals && equals < strchr(f->s, ' '))
+                        from = equals + 1;
+                if (from == f->s)
+                        inner_field(ev, f, LANG_SHELL);
+                else
+                        inner_piece(ev, f, from);
+        }
+}
+
 void eval_arguments(struct eval *ev, struct command *c, struct value input) {
         static const char *const of_tar[] = {"--checkpoint-action=exec",
                                              "--to-command",
@@ -130,6 +175,8 @@ void eval_arguments(struct eval *ev, struct command *c, struct value input) {
                                  *const of_rsync[] = {"-e", "--rsh", NULL};
         const char *n = c->name;
 
+        if (carries(n))
+                in_carrier(ev, c);
         if (streq(n, "git"))
                 in_git(ev, c);
         else if (streq(n, "tar") || streq(n, "bsdtar"))

@@ -138,6 +138,14 @@ static struct value appended(struct eval *ev, struct value before, struct value 
         return known(text_str(&t), t.len);
 }
 
+/* A value that another branch may have kept: if …; then c=nc; else c=ls; fi */
+static void remember(struct variable *var) {
+        if (!var->value.known || var->value.len == 0 || var->value.len > 256)
+                return;
+        memmove(var->earlier + 1, var->earlier, sizeof(var->earlier) - sizeof(var->earlier[0]));
+        var->earlier[0] = var->value;
+}
+
 void eval_assign(struct eval *ev, const struct sh_word *word) {
         struct variable *var = eval_variable(ev, word->raw, word->name_len, true);
         struct text line = {.arena = ev->arena};
@@ -174,6 +182,7 @@ void eval_assign(struct eval *ev, const struct sh_word *word) {
                 v = appended(ev, var->value, v);
         else if (word->append && !var->value.known && var->value.s)
                 v = var->value;
+        remember(var);
         var->value = v;
         var->items = NULL;
         if (streq(var->name, "IFS") && v.known && v.len > 0)
@@ -304,6 +313,14 @@ static void run_declare(struct eval *ev, const struct command *c) {
         }
 }
 
+static void run_shift(struct eval *ev, const struct command *c) {
+        size_t n = c->argc > 1 && isdigit((unsigned char) c->argv[1].s[0]) ? (size_t) (c->argv[1].s[0] - '0') : 1;
+
+        n = n < ev->n_positional ? n : ev->n_positional;
+        ev->positional += n;
+        ev->n_positional -= n;
+}
+
 void eval_builtin(struct eval *ev, const struct command *c) {
         const char *n = c->name;
 
@@ -313,6 +330,8 @@ void eval_builtin(struct eval *ev, const struct command *c) {
                 run_mapfile(ev, c);
         else if (streq(n, "printf") && c->argc > 3 && streq(c->argv[1].s, "-v"))
                 run_printf_v(ev, c);
+        else if (streq(n, "shift") && ev->n_positional > 0)
+                run_shift(ev, c);
         else if (streq(n, "declare") || streq(n, "typeset") || streq(n, "local"))
                 run_declare(ev, c);
 }

@@ -38,6 +38,18 @@ static struct value here_text(struct eval *ev, const struct sh_redir *r) {
         return eval_text(ev, sh_parse_quoted(ev->arena, body, len), &dynamic);
 }
 
+/* What can be read from standard input, or from another descriptor. */
+static void note_input(struct eval *ev, const struct sh_redir *r, struct value from, struct value *input) {
+        char name[32];
+
+        if (r->fd <= 0) {
+                *input = from;
+                return;
+        }
+        snprintf(name, sizeof(name), "/dev/fd/%d", r->fd);
+        eval_variable(ev, name, strlen(name), true)->file = from;
+}
+
 /* What is known of a file, a substitution or a descriptor that is read. */
 static void read_from(struct eval *ev, const struct sh_redir *r, const struct redirect *to, struct value *input) {
         const struct variable *file;
@@ -53,11 +65,7 @@ static void read_from(struct eval *ev, const struct sh_redir *r, const struct re
                 from = file ? file->file : unknown;
         } else if ((file = find_file(ev, to->target.s, to->target.len)))
                 from = file->file;
-        if (r->fd > 0) {
-                snprintf(name, sizeof(name), "/dev/fd/%d", r->fd);
-                eval_variable(ev, name, strlen(name), true)->file = from;
-        } else
-                *input = from;
+        note_input(ev, r, from, input);
 }
 
 /* Redirections; what comes from a here-document or here-string replaces `input`. */
@@ -76,8 +84,10 @@ static void redirections(struct eval *ev, const struct sh_node *node, struct com
                 struct fields f = {0};
 
                 if (r->op == REDIR_HERE) {
-                        *input = here_text(ev, r);
-                        match_string(ev->s, ev->unit, r->body_off, input->s, input->len);
+                        struct value text = here_text(ev, r);
+
+                        match_string(ev->s, ev->unit, r->body_off, text.s, text.len);
+                        note_input(ev, r, text, input);
                         continue;
                 }
                 if (!r->target)
@@ -89,7 +99,7 @@ static void redirections(struct eval *ev, const struct sh_node *node, struct com
                 if (r->op == REDIR_STRING) {
                         bool dynamic = false;
 
-                        *input = eval_text(ev, r->target, &dynamic);
+                        note_input(ev, r, eval_text(ev, r->target, &dynamic), input);
                         continue;
                 }
                 to->target = f.v[0];
@@ -188,6 +198,32 @@ static void guess_globs(struct eval *ev, struct fields *f, size_t from) {
         }
 }
 
+/* A command that is named by a variable may have the name that the variable had before. */
+static void try_earlier(struct eval *ev, const struct sh_word *word, const struct command *c, struct value input) {
+        const struct sh_part *part = word->parts;
+        const struct variable *var = part && part->kind == PART_VAR && !part->next && !part->op && !part->index
+                                             ? eval_variable(ev, part->text, part->len, false)
+                                             : NULL;
+
+        for (size_t i = 0; var && i < ARRAY_SIZE(var->earlier) && var->earlier[i].known; i++) {
+                struct command other = *c;
+
+                if (memchr(var->earlier[i].s, ' ', var->earlier[i].len) || ev->calls < 256)
+                        continue;
+                ev->calls -= 256;
+                other.argv = arena_alloc(ev->arena, c->argc * sizeof(*other.argv));
+                if (ev->arena->failed)
+                        return;
+                memcpy(other.argv, c->argv, c->argc * sizeof(*other.argv));
+                other.argv[0].s = var->earlier[i].s;
+                other.argv[0].len = var->earlier[i].len;
+                other.argv[0].dynamic = false;
+                name_command(&other);
+                eval_emit(ev, &other);
+                eval_inner_commands(ev, &other, input, other.element, 0);
+        }
+}
+
 static struct value simple(struct eval *ev, const struct sh_node *node, struct value input, unsigned number,
                            bool capture) {
         struct value out = unknown, outer;
@@ -233,6 +269,8 @@ static struct value simple(struct eval *ev, const struct sh_node *node, struct v
         if (node->redirs || number > 0)
                 ev->input = outer;
         eval_inner_commands(ev, &c, input, number, 0);
+        if (node->words && !node->words->plain)
+                try_earlier(ev, node->words, &c, input);
         if (!capture && !c.n_redirs)
                 return unknown;
         if (!c.function)

@@ -31,6 +31,7 @@ struct variable {
         struct value alias, file;       /* an alias, or a file that the script wrote */
         const char *refers;             /* of declare -n: the variable that is meant */
         bool is_file;
+        struct value earlier[3]; /* what it was before */
 };
 
 struct fields {

@@ -139,7 +139,8 @@ static void run_value(struct eval *ev, const struct command *c, uint32_t off, st
 }
 
 /* A file of the script's own making is run. */
-static void run_file(struct eval *ev, const struct command *c, const struct field *path, enum scan_language language) {
+static void run_file(struct eval *ev, const struct command *c, const struct field *path, struct value input,
+                     enum scan_language language) {
         const struct variable *file;
 
         if (path->process) {
@@ -147,6 +148,10 @@ static void run_file(struct eval *ev, const struct command *c, const struct fiel
                         emit_pseudo(ev, c, "(run-substitution)");
                 else
                         run_value(ev, c, path->off, path->process->output, language);
+                return;
+        }
+        if (streq(path->s, "/dev/stdin") || streq(path->s, "/dev/fd/0") || streq(path->s, "/proc/self/fd/0")) {
+                run_value(ev, c, path->off, input, language);
                 return;
         }
         file = strncmp(path->s, "/dev/fd/", 8) == 0 ? eval_variable(ev, path->s, path->len, false)
@@ -180,20 +185,40 @@ static struct field url_file(const struct command *c) {
 
 static void note_download(struct eval *ev, const struct command *c) {
         struct field last = url_file(c);
+        bool wget = streq(c->name, "wget");
 
         for (size_t i = 1; i < c->argc; i++) {
-                const char *a = c->argv[i].s;
+                const char *a = c->argv[i].s, *equals = strchr(a, '=');
+                char letter = wget ? 'O' : 'o';
+                const char *at = a[0] == '-' && a[1] != '-' ? strchr(a, letter) : NULL;
 
                 if (a[0] != '-')
                         continue;
-                if ((a[1] != '-' && (strchr(a, 'o') || (strchr(a, 'O') && streq(c->name, "wget")))) ||
-                    strncmp(a, "--output", 8) == 0) {
+                if (strncmp(a, "--output", 8) == 0 && equals) {
+                        note_file(ev, equals + 1, strlen(equals + 1), fetched);
+                        return;
+                }
+                if (at && at[1]) {
+                        note_file(ev, at + 1, strlen(at + 1), fetched);
+                        return;
+                }
+                if (at || strncmp(a, "--output", 8) == 0) {
                         if (i + 1 < c->argc)
                                 note_file(ev, c->argv[i + 1].s, c->argv[i + 1].len, fetched);
                         return;
                 }
+                if (wget && streq(a, "-P") && i + 1 < c->argc && last.len) {
+                        struct text t = {.arena = ev->arena};
+
+                        text_add(&t, c->argv[i + 1].s, c->argv[i + 1].len);
+                        text_addc(&t, '/');
+                        text_add(&t, last.s, last.len);
+                        note_file(ev, text_str(&t), t.len, fetched);
+                }
         }
-        if (last.len && (streq(c->name, "wget") || streq(c->name, "curl")))
+        if (streq(c->name, "scp") && c->argc > 2 && strchr(c->argv[c->argc - 2].s, ':'))
+                note_file(ev, c->argv[c->argc - 1].s, c->argv[c->argc - 1].len, fetched);
+        if (last.len && (wget || streq(c->name, "curl")))
                 note_file(ev, last.s, last.len, fetched);
 }
 
@@ -387,7 +412,7 @@ static void run_interpreter(struct eval *ev, const struct command *c, struct val
                 if (!letter && language == LANG_OTHER) /* awk: the program is a word */
                         inner_field(ev, &c->argv[i], language);
                 else
-                        run_file(ev, c, &c->argv[i], language);
+                        run_file(ev, c, &c->argv[i], input, language);
                 return;
         }
         if (input.known || input.fetched || input.hidden)
@@ -410,6 +435,12 @@ static void copy_file(struct eval *ev, const struct command *c, struct value inp
         file = from ? find_file(ev, from->s, from->len) : NULL;
         if (file)
                 note_file(ev, to->s, to->len, file->file);
+        else if (from && memchr(from->s, '/', from->len)) { /* a program by another name */
+                const char *base = strrchr(from->s, '/') + 1;
+
+                if (*base && !from->dynamic && !from->glob)
+                        eval_variable(ev, to->s, to->len, true)->alias = known(base, strlen(base));
+        }
 }
 
 static void note_alias(struct eval *ev, const struct command *c) {
@@ -458,7 +489,7 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
             (c->argv[0].odd && c->argv[0].len > 1 && !(ev->unit->src[c->argv[0].off] == '\\')))
                 emit_pseudo(ev, c, "(disguised)");
         if (memchr(c->argv[0].s, '/', c->argv[0].len))
-                run_file(ev, c, &c->argv[0], LANG_SHELL);
+                run_file(ev, c, &c->argv[0], input, LANG_SHELL);
         language = interpreter(n, &letter);
         if (language) {
                 run_interpreter(ev, c, input, language, letter);
@@ -483,7 +514,7 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
         else if (streq(n, "trap") && c->argc > 2)
                 inner_field(ev, &c->argv[1], LANG_SHELL);
         else if ((streq(n, ".") || streq(n, "source")) && c->argc > 1)
-                run_file(ev, c, &c->argv[1], LANG_SHELL);
+                run_file(ev, c, &c->argv[1], input, LANG_SHELL);
         else if (streq(n, "alias"))
                 note_alias(ev, c);
         else if (streq(n, "at") || streq(n, "batch")) {
