@@ -255,6 +255,10 @@ static int show_stat(const hutch_review *review, size_t i, const hutch_change *c
                 (unsigned long long) change->new_size);
         if (added || removed)
                 fprintf(to, " +%zu -%zu", added, removed);
+        if (change->kind == HUTCH_MODIFIED && (change->old_mode ^ change->new_mode) & 07777)
+                fprintf(to, " mode %04o -> %04o", change->old_mode & 07777, change->new_mode & 07777);
+        else if (change->kind == HUTCH_CREATED && S_ISREG(change->new_mode) && change->new_mode & 07002)
+                fprintf(to, " mode %04o", change->new_mode & 07777);
         fprintf(to, "%s%s\n", change->is_protected ? " protected" : "", change->note ? ":" : "");
         if (change->note)
                 fprintf(to, "     %s\n", change->note);

@@ -76,6 +76,13 @@ static bool is_quiet(const struct run_options *o) {
 static void report_changes(const hutch_result *result) {
         size_t n = result->n_reviewable;
 
+        if (n == 0) {
+                cli_complain(
+                        "kept box %s, which this run did not change (host unchanged); review with 'hutch diff', then "
+                        "'hutch apply' or 'hutch discard'",
+                        result->box_id);
+                return;
+        }
         cli_complain("kept %zu change%s in box %s (host unchanged); review with 'hutch diff', then 'hutch apply' or "
                      "'hutch discard'",
                      n, n == 1 ? "" : "s", result->box_id);

@@ -60,6 +60,14 @@ static int foreign(struct import *in) {
         return error_set(in->err, HUTCH_E_POLICY_REFUSED, EBADMSG, "not an archive that 'hutch export' made");
 }
 
+static int check_entries(const struct import *in) {
+        if (in->entries <= in->most_entries)
+                return 0;
+        return error_set(in->err, HUTCH_E_POLICY_REFUSED, EFBIG,
+                         "it holds more than %llu entries: --max-entries allows more",
+                         (unsigned long long) in->most_entries);
+}
+
 /* The next entry, or more of the last one, within the limits. */
 static int next(struct import *in) {
         int r = stream_get(in->socket, &in->item);
@@ -76,11 +84,7 @@ static int next(struct import *in) {
                 return error_set(in->err, HUTCH_E_POLICY_REFUSED, EFBIG,
                                  "it holds more than %llu bytes: --max-size allows more",
                                  (unsigned long long) in->most_bytes);
-        if (in->entries > in->most_entries)
-                return error_set(in->err, HUTCH_E_POLICY_REFUSED, EFBIG,
-                                 "it holds more than %llu entries: --max-entries allows more",
-                                 (unsigned long long) in->most_entries);
-        return 0;
+        return check_entries(in);
 }
 
 /* The content of the file that `item` is, whole; the entry behind it is pending then. */
@@ -299,7 +303,13 @@ static int read_entry(struct import *in) {
                 int r = read_text(in, MANIFEST_MOST, &text);
 
                 in->has_manifest[layer] = true;
-                return r < 0 ? r : unpack_manifest(in->layers[layer], (char *) text.data, text.len, in->err);
+                if (r >= 0)
+                        r = unpack_manifest(in->layers[layer], (char *) text.data, text.len, in->err);
+                if (r < 0)
+                        return r;
+                /* Each becomes an inode, as an entry does. */
+                in->entries += unpack_count_whiteouts(in->layers[layer]);
+                return check_entries(in);
         }
         if (!rest || !startswith(rest, "upper/") || !in->has_manifest[layer] || in->item.name[0] == '/')
                 return refuse_name(in);

@@ -27,6 +27,8 @@ void unpack_freep(struct unpack **unpack);
 
 /* The content of the manifest, before the first entry. */
 int unpack_manifest(struct unpack *unpack, const char *text, size_t len, struct hutch_error *err);
+/* How many names the manifest removes. */
+size_t unpack_count_whiteouts(const struct unpack *unpack);
 
 /* An entry at a path of the upper, then its data. Whatever the entry contains, nothing outside of the upper is touched.
  */

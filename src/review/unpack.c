@@ -143,6 +143,14 @@ int unpack_manifest(struct unpack *u, const char *text, size_t len, struct hutch
         return 0;
 }
 
+size_t unpack_count_whiteouts(const struct unpack *u) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < u->n_records; i++)
+                n += u->records[i].kind == 'w';
+        return n;
+}
+
 /* ---- entries ---- */
 
 static int note_folder(struct unpack *u, const char *path, const struct archive_item *item) {
@@ -234,6 +242,8 @@ int unpack_item(struct unpack *u, const char *path, const char *hard_link, const
                 return refuse(err, path, "a name that leads out, or is none");
         if (item->nsec > 999999999)
                 return refuse(err, path, "a time that is none");
+        if (item->kind == ITEM_REGULAR && item->mode & (S_ISUID | S_ISGID))
+                return refuse(err, path, "a set-id bit, which no box can set");
         dir = tree_open_parent(u->upper, path, &name);
         if (dir < 0)
                 return fail(err, path, dir);

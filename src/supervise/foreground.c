@@ -34,11 +34,23 @@ static void take_floor(struct foreground *f) {
         run_give_terminal(f->run);
 }
 
+/* The terminal is gone, or the end was asked for. */
+static void end(struct foreground *f, int sig) {
+        run_signal(f->run, sig);
+        run_stop(f->run, HUTCH_KILLED_CANCELLED);
+}
+
 /* The command was stopped: so is hutch, and the job that it belongs to. Comes back when the shell continues it, in the
- * foreground or in the background. */
+ * foreground or in the background, or when the terminal hangs up: without it no process would ever continue hutch. */
 static void stop_self(struct foreground *f) {
         struct signalfd_siginfo info;
+        struct termios modes;
+        int over = 0;
 
+        if (tcgetattr(f->terminal.fd, &modes) < 0) {
+                end(f, SIGHUP);
+                return;
+        }
         run_hold_terminal(f->run);
         if (f->terminal.raw)
                 kill(0, SIGTSTP); /* blocked here; it reaches the others of a pipeline, which the raw terminal kept from
@@ -46,13 +58,16 @@ static void stop_self(struct foreground *f) {
         terminal_give_back(&f->terminal);
         raise(SIGSTOP);
         while (read(f->signals, &info, sizeof(info)) == sizeof(info))
-                ;
+                if (info.ssi_signo == SIGHUP || info.ssi_signo == SIGTERM)
+                        over = (int) info.ssi_signo;
         run_forget_stops(f->run);
         if (terminal_in_foreground(&f->terminal))
                 take_floor(f);
         else
                 run_take_terminal(f->run);
         run_signal(f->run, SIGCONT);
+        if (over)
+                end(f, over);
 }
 
 static void on_stopped(void *user, int sig) {
@@ -97,8 +112,7 @@ static void on_signal(void *data, uint32_t events _unused_) {
                         run_signal(f->run, SIGTSTP);
                         break;
                 default:
-                        run_signal(f->run, (int) info.ssi_signo);
-                        run_stop(f->run, HUTCH_KILLED_CANCELLED);
+                        end(f, (int) info.ssi_signo);
                 }
 }
 

@@ -155,6 +155,8 @@ E
                 twice | start(b"w x\0"); add(U + "x", b"1")
                 twice | start(); add("layers/0/manifest")
                 no directory for it | start(); add(U + "a/b", b"x")
+                a set-id bit | start(); add(U + "x", b"x", mode=0o4755)
+                a set-id bit | start(); add(U + "x", b"x", mode=0o2755)
                 manifest: damaged | start(b"w ../x\0")
                 manifest: damaged | start(b"w /x\0")
                 manifest: damaged | start(b"w x")
@@ -301,6 +303,8 @@ E
         run hutch import --max-entries 300 "$T/bad.tar.zst"
         [ "$status" -eq 0 ] || differs "$output"
         hutch discard
+        make bad.tar.zst 'start(b"".join(b"w %d\0" % i for i in range(200)))'
+        refused "more than 100 entries: --max-entries allows more" --max-entries 100
         make whole.tar.zst 'import os; start(); add(U + "f", os.urandom(100000)); add(U + "g", os.urandom(100000))'
         for at in 10 100 1000 50000 150000 199000; do
                 head -c $at "$T/whole.tar.zst" >"$T/bad.tar.zst"

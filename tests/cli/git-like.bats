@@ -43,6 +43,18 @@ load cow
         agree
 }
 
+@test "diff --stat shows modes that change, and a run that changes nothing says so of a box with changes" {
+        chmod 600 b.txt
+        cow 'chmod 666 b.txt; touch wide plain; chmod 666 wide; chmod 644 plain'
+        run hutch diff --stat
+        [[ $output == *"b.txt (6 -> 6 bytes) mode 0600 -> 0666"* && $output == *"wide (0 -> 0 bytes) mode 0666"* && $output == *"plain (0 -> 0 bytes)"* ]] || differs "$output"
+        [[ $output != *"plain (0 -> 0 bytes) mode"* ]] || differs "$output"
+        run hutch run --box "$(box)" true
+        [[ $output == *"which this run did not change"* && $output != *"kept 0"* ]] || differs "$output"
+        hutch discard
+        agree
+}
+
 @test "Uh: --merge merges what both changed, and leaves what needs a decision" {
         for f in one both same; do seq 30 >$f; done
         chmod 750 one

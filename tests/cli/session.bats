@@ -233,7 +233,7 @@ two" EMPTY= BLOCKED=b LD_LIBRARY_PATH=/x
         local out
         out=$(sh_ a 'Z=1; kill -9 $$' --json) || true
         expect "killed" "$(field "$out" .exit_code)" 137
-        [[ $(field "$out" '.notices[0].text') == "the shell was ended and started again, with the state of the last completed run" ]] || differs "notices: $out"
+        [[ $(field "$out" '.notices[0].text') == "the shell was ended and started again, with the last state that it reported" ]] || differs "notices: $out"
         expect "after kill" "$(sh_ a 'echo $K $X $Y "<$Z>"')" "kept 1 1 <>"
         sh_ a 'trap "echo bye" EXIT'
         ends 6 sh_ a 'echo last; exit 6'

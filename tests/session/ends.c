@@ -2,7 +2,7 @@
  */
 #include "scene.h"
 
-#define LOST "with the state of the last completed run"
+#define LOST "with the last state that it reported"
 
 static const struct scene scenes[] = {
         {"exit N", {{"X=1; exit 7; echo never", "", "", 7}, {"echo $X", "1\n", "", 0}}},

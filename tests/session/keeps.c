@@ -143,7 +143,7 @@ static const struct scene scenes[] = {
           {"cd /; builtin unset -f unset printf declare cd .; pwd", "cd\n/workspace\n", "", 0}}},
         {"a function named builtin costs the state of its run, no more",
          {{"X=1", "", "", 0},
-          {"X=2; builtin() { echo no; }", "", "", ANY, "with the state of the last completed run"},
+          {"X=2; builtin() { echo no; }", "", "", ANY, "with the last state that it reported"},
           {"echo $X; type -t builtin", "1\nbuiltin\n", "", 0}}},
         {"aliases named like ours",
          {{"alias printf='echo a' unset=true .='echo dot' builtin=false", "", "", 0},
