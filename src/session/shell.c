@@ -304,9 +304,8 @@ void shell_ended(struct session *s, int status) {
         if (!known || s->shell.failures >= FAILURES_MOST ||
             (number && WIFSIGNALED(status))) /* bash aborts on some texts, or on what comes after them */
                 events_note(&s->events, NOTICE_SHELL_RESTARTED, NULL, NULL, "the shell was ended and started again, %s",
-                            s->dump.text && s->shell.failures < FAILURES_MOST
-                                    ? "with the last state that it reported"
-                                    : "without its state");
+                            s->dump.text && s->shell.failures < FAILURES_MOST ? "with the last state that it reported"
+                                                                              : "without its state");
         shell_forget(s);
         if (c && !c->answered && !c->unsent)
                 command_answered(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
