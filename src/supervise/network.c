@@ -340,7 +340,7 @@ int relay_start(struct run *run, int netns, struct hutch_error *err) {
         l = calloc(1, sizeof(*l));
         if (!l)
                 return error_oom(err);
-        if (run->in.plan->network.credentials)
+        if (run->in.plan->network.credentials && *run->in.plan->network.credentials)
                 r = start_lender(run, &link, &lender, err);
         if (r < 0) {
                 free(l);
