@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "../base/strv.h"
 #include "../layer/snapshot.h"
 #include "../session/dialect.h"
 #include "api.h"
@@ -95,6 +96,10 @@ int copies_reset(hutch_box *box, struct hutch_error *err) {
         if (r < 0)
                 return r;
         if (box->layers) {
+                strv_free(box->protect);
+                strv_free(box->unprotect);
+                box->protect = take_ptr(box->layers->meta.protect);
+                box->unprotect = take_ptr(box->layers->meta.unprotect);
                 r = layer_remove(box->layers, err);
                 layers_free(box);
         }

@@ -1,6 +1,7 @@
 /* The life of a box; see box.h. */
 #include <errno.h>
 
+#include "../base/strv.h"
 #include "box.h"
 
 int box_new(enum box_kind kind, hutch_box **ret, struct hutch_error *err) {
@@ -51,6 +52,8 @@ void box_free(hutch_box *box) {
         free(box->name);
         free(box->workspace);
         free(box->box_id);
+        strv_free(box->protect);
+        strv_free(box->unprotect);
         pthread_mutex_destroy(&box->queue);
         pthread_mutex_destroy(&box->lock);
         pthread_cond_destroy(&box->left);

@@ -49,7 +49,8 @@ struct hutch_box {
 
         /* Of a session; else unused. */
         char *shell, *name;
-        char *workspace, *box_id; /* box_id: of the layers of a named one that this process did not make */
+        char *workspace, *box_id;    /* box_id: of the layers of a named one that this process did not make */
+        char **protect, **unprotect; /* of one without a policy, whose layers are made anew */
         uint64_t idle_timeout_ms;
         struct plan *plan;       /* as it runs */
         struct buf planned;      /* encoded, before the layers' places were put in */

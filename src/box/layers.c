@@ -90,9 +90,9 @@ static int make_layers(hutch_box *box, const struct plan *plan, struct hutch_err
         if (r >= 0)
                 r = describe_command(plan, &command);
         if (r >= 0)
-                r = strv_copy(policy_list(box->policy, KEY_PROTECT), &meta.protect);
+                r = strv_copy(box->policy ? policy_list(box->policy, KEY_PROTECT) : box->protect, &meta.protect);
         if (r >= 0)
-                r = strv_copy(policy_list(box->policy, KEY_UNPROTECT), &meta.unprotect);
+                r = strv_copy(box->policy ? policy_list(box->policy, KEY_UNPROTECT) : box->unprotect, &meta.unprotect);
         meta.command = command;
         meta.workspace = box->workspace ? box->workspace : real;
         if (!box->workspace && !realpath(policy_dir(box->policy), real))
