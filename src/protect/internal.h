@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../base/buf.h"
+#include "names.h"
 #include "protect.h"
 
 struct lead {
@@ -16,13 +17,17 @@ struct protect {
         struct lead *leads;
         size_t n_leads;
         bool has_leads;
-        char *git;          /* the host's git; NULL: none */
-        struct buf general; /* its configuration that holds in every repository */
-        size_t n_asked;     /* repositories that git was asked about */
-        char **scripts;     /* what was searched for paths already */
+        char *git;             /* the host's git; NULL: none */
+        struct buf general;    /* its configuration that holds in every repository */
+        size_t n_asked;        /* repositories that git was asked about */
+        char **scripts;        /* what was searched for paths already */
+        struct staged *staged; /* what was found in repositories, see staged.c */
 };
 
 int protect_stat(const struct protect *p, enum protect_side side, const char *path, struct stat *ret);
+
+/* How a path meets data/protected and the lists of the policy: the stronger of these. */
+enum names_match protect_find_name(const struct protect *p, const char *path, bool directory, const char **ret);
 
 /* Where an absolute path leads, with every link followed as on that side. A part that does not exist, or cannot be
  * examined, stays as written. Each link that was followed is appended to *links (may be NULL). */

@@ -10,6 +10,7 @@
 #include "internal.h"
 #include "leads.h"
 #include "names.h"
+#include "staged.h"
 #include "vcs.h"
 
 #define MOST_LINKS 40
@@ -42,6 +43,7 @@ void protect_free(struct protect *p) {
                 return;
         vcs_done(p);
         leads_done(p);
+        staged_done(p);
         free(p);
 }
 
@@ -148,8 +150,7 @@ static enum names_match listed(const struct protect *p, char *const *list, const
         return tail[0] ? names_listed(list, tail + 1, ret) : NAMES_NONE;
 }
 
-/* The stronger of these and data/protected. */
-static enum names_match find_name(const struct protect *p, const char *path, bool directory, const char **ret) {
+enum names_match protect_find_name(const struct protect *p, const char *path, bool directory, const char **ret) {
         enum names_match found = names_find(path, root_of(p, path), directory, ret), own;
         const char *name = NULL;
 
@@ -175,7 +176,7 @@ static int judge_target(struct protect *p, const char *path, const char **ret) {
                 return r;
         if (inside)
                 *ret = "version control data";
-        else if (find_name(p, path, false, &pattern) != NAMES_NONE)
+        else if (protect_find_name(p, path, false, &pattern) != NAMES_NONE)
                 *ret = pattern;
         else if (leads_match(p, path, 0, true))
                 *ret = "a path that the host points to";
@@ -220,7 +221,7 @@ static int judge_name(struct protect *p, const struct protect_change *c, bool di
         const char *pattern;
         _cleanup_(freep) char *why = NULL;
 
-        switch (find_name(p, c->path, directory, &pattern)) {
+        switch (protect_find_name(p, c->path, directory, &pattern)) {
         case NAMES_EXACT:
                 if (asprintf(&why, "protected name (%s)", pattern) < 0)
                         return -ENOMEM;
@@ -239,19 +240,26 @@ static int judge_name(struct protect *p, const struct protect_change *c, bool di
 int protect_judge(struct protect *p, const struct protect_change *c, struct protect_verdict *ret) {
         bool directory = (!c->old_mode || S_ISDIR(c->old_mode)) && (!c->new_mode || S_ISDIR(c->new_mode));
         struct protect_verdict verdict = {0};
-        _cleanup_(freep) char *why = NULL;
+        _cleanup_(freep) char *why = NULL, *staged = NULL;
         const char *lead;
+        size_t repository;
         bool inside;
         int r;
 
         *ret = verdict;
         if (c->new_mode && !S_ISDIR(c->new_mode) && !S_ISREG(c->new_mode) && !S_ISLNK(c->new_mode))
                 return decide(ret, PROTECT_NEVER, "%s is never applied", special_name(c->new_mode));
-        r = vcs_judge(p, c, &why, &inside);
+        r = vcs_judge(p, c, &why, &inside, &repository);
         if (r < 0)
                 return r;
         if (why)
                 return hold(p, c, why, ret);
+        if (repository > 0)
+                r = staged_judge(p, c->path, repository, &staged);
+        if (r < 0)
+                return r;
+        if (staged)
+                return decide(ret, PROTECT_HELD, "%s", staged);
         if (!inside) {
                 r = judge_name(p, c, directory, ret);
                 if (r < 0 || ret->kind == PROTECT_HELD)

@@ -8,6 +8,7 @@
 
 #define NOTICE "notice "
 #define ALLOW "allow "
+#define EXCEPT "except "
 
 static const char *const lines[] = {
 #include "protected_names.h" /* made from data/protected */
@@ -97,7 +98,8 @@ static enum names_match find_from(const struct names *names, size_t at, bool is_
                 const char *noticed = after(lines[i], NOTICE), *pattern = noticed ? noticed : lines[i];
                 enum names_match found;
 
-                if ((lower_case(pattern[0]) != first && pattern[0] != '*') || after(lines[i], ALLOW))
+                if ((lower_case(pattern[0]) != first && pattern[0] != '*') || after(lines[i], ALLOW) ||
+                    after(lines[i], EXCEPT))
                         continue;
                 found = match(names, at, pattern, is_directory);
                 if (noticed && found == NAMES_EXACT)
@@ -136,7 +138,7 @@ const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room) {
                 const char *line = lines[(*at)++];
                 size_t len;
 
-                if (after(line, ALLOW) || after(line, NOTICE) || line[0] == '*')
+                if (after(line, ALLOW) || after(line, EXCEPT) || after(line, NOTICE) || line[0] == '*')
                         continue;
                 len = strlen(line);
                 *ret_tree = len > 3 && streq(line + len - 3, "/**");
@@ -197,13 +199,18 @@ enum names_match names_allowed(const char *vcs, const char *tail) {
 
         if (split(tail, 0, &names) < 0)
                 return NAMES_NONE;
-        for (size_t i = 0; i < ARRAY_SIZE(lines) && best != NAMES_EXACT; i++) {
-                const char *pattern = after(lines[i], ALLOW);
+        for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+                const char *pattern = after(lines[i], ALLOW), *except = after(lines[i], EXCEPT);
                 enum names_match found;
 
+                pattern = pattern ? pattern : except;
                 if (!pattern || strncmp(pattern, vcs, len) != 0 || pattern[len] != '/')
                         continue;
                 found = match(&names, 0, pattern + len + 1, false);
+                if (except && found == NAMES_EXACT)
+                        return NAMES_NONE;
+                if (except)
+                        continue;
                 best = found > best ? found : best;
         }
         return best;

@@ -102,10 +102,11 @@ static bool is_mark(const char *name, size_t len) {
 }
 
 struct place {
-        const char *vcs;  /* whose rules hold, as data/protected names it; NULL: outside */
-        const char *tail; /* the rest of the path in that directory, without a slash; "" for itself */
-        bool on_host;     /* the host has a repository there */
-        bool made;        /* a directory on the way would become a repository by this path */
+        const char *vcs;   /* whose rules hold, as data/protected names it; NULL: outside */
+        const char *tail;  /* the rest of the path in that directory, without a slash; "" for itself */
+        bool on_host;      /* the host has a repository there */
+        size_t repository; /* the length of the path of git's directory of the host, 0: none */
+        bool made;         /* a directory on the way would become a repository by this path */
 };
 
 /* Names that are git's own in a repository. */
@@ -148,19 +149,23 @@ static int find_place(struct protect *p, const char *path, struct place *ret) {
                         return r;
                 if (d->any_repository && !d->host_repository && above >= top && is_mark(name, len))
                         place.made = true;
-                if (d->checkout)
+                if (d->checkout) {
                         place.vcs = NULL;
+                        place.repository = 0;
+                }
                 /* A checkout may look like a repository, and worktrees may lie in one: only git's own names count. */
                 if (d->host_repository && ((above >= top && !d->checkout) || is_own(name, len))) {
                         place.vcs = names_vcs(".git", 4);
                         place.tail = name;
                         place.on_host = true;
+                        place.repository = above;
                 }
                 if (!vcs)
                         continue;
                 place.vcs = vcs;
                 place.tail = *end ? end + 1 : end;
                 place.on_host = is_used(p, path, (size_t) (end - path), vcs);
+                place.repository = place.on_host && startswith(vcs, ".git/") ? (size_t) (end - path) : 0;
         }
         *ret = place;
         return 0;
@@ -192,7 +197,7 @@ static const char *judge_inside(const struct protect_change *c, const struct pla
         return "not one of the files that version control updates";
 }
 
-int vcs_judge(struct protect *p, const struct protect_change *c, char **ret, bool *ret_inside) {
+int vcs_judge(struct protect *p, const struct protect_change *c, char **ret, bool *ret_inside, size_t *ret_repository) {
         struct place place;
         const char *why = NULL;
         int r = find_place(p, c->path, &place);
@@ -200,6 +205,7 @@ int vcs_judge(struct protect *p, const struct protect_change *c, char **ret, boo
         if (r < 0)
                 return r;
         *ret_inside = place.vcs != NULL;
+        *ret_repository = place.repository;
         if (place.vcs)
                 why = judge_inside(c, &place);
         if (!why && place.made && c->new_mode)

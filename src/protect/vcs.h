@@ -5,8 +5,10 @@
 
 /* What is wrong with a change inside a version control directory, or with one that would make a repository: a reason,
  * owned by the caller, in *ret; NULL if nothing is. Sets *ret_inside for a path in a version control directory that
- * data/protected has no other rule for. 0 or -errno. */
-int vcs_judge(struct protect *p, const struct protect_change *change, char **ret, bool *ret_inside);
+ * data/protected has no other rule for, and *ret_repository to how much of the path is the git repository of the host
+ * that it is in, 0 for none. 0 or -errno. */
+int vcs_judge(struct protect *p, const struct protect_change *change, char **ret, bool *ret_inside,
+              size_t *ret_repository);
 
 /* Whether a path is, or is inside, a version control directory of either side. */
 int vcs_contains(struct protect *p, const char *path, bool *ret);

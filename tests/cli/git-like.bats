@@ -114,6 +114,37 @@ load cow
         agree
 }
 
+@test "Uh: a repository that stages a protected name is held whole, one that tracks it as the host does is not" {
+        need git
+        export GIT_OPTIONAL_LOCKS=0
+        commit() { printf 'git -c user.name=a -c user.email=a@b commit -qm %s' "$1"; }
+        git init -q -b main . && mkdir -p .vscode d && echo 1 >.vscode/settings.json && echo 1 >.envrc && echo 1 >d/f && git add . && eval "$(commit one)"
+        for form in true 'git update-index --index-version 4' 'git update-index --index-version 2' 'git gc -q'; do
+                cow "mkdir -p d e; echo '$form' >>d/f; echo '$form' >e/g; ln -sf g e/l; git add . && $(commit two) && $form"
+                reviews 0 "applied" apply
+                [ -z "$(git status --short)" ] && git fsck --strict 2>&1 || differs "$form: $(git status --short)"
+        done
+        [ "$(git rev-list --count HEAD)" -eq 5 ] || differs "$(git log --oneline)"
+
+        cow "echo 2 >.envrc; echo 2 >d/f; git add . && $(commit six)"
+        run hutch apply
+        [ "$status" -eq 1 ] && [[ $output == *"not applied: .git/index: it stages .envrc, which the host would obey; unstage it in the box"* && $output == *"not applied: .git/refs/heads/main: .git is applied whole or not at all, and .git/index is held: it stages .envrc"* ]] || differs "$output"
+        [ "$(cat .envrc d/f | xargs)" = "1 2" ] && [ "$(git status --short)" = " M d/f" ] && [ "$(git rev-list --count HEAD)" -eq 5 ] || differs "$(git status --short)"
+        reviews 0 "applied" apply --force
+        [ "$(git rev-list --count HEAD)" -eq 6 ] && [ -z "$(git status --short)" ] || differs "--force: $(git status --short)"
+
+        cow 'echo 3 >.envrc; git add .envrc; git restore --staged .envrc; echo 3 >d/f; git add d'
+        reviews 1 ".envrc" apply
+        [ "$(git status --short)" = "M  d/f" ] || differs "unstaged: $(git status --short)"
+        hutch discard
+
+        printf 'damaged' >index
+        cow 'cp index .git/index'
+        reviews 1 "it cannot be examined" apply
+        hutch discard
+        agree
+}
+
 @test "Uh: a deleted workspace is explained, and its changes can be dropped" {
         mkdir ../gone
         cd ../gone

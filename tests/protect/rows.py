@@ -55,6 +55,24 @@ row(".gitmodules", "held", REPO, "printf '[submodule \"x\"]\\n path = x\\n url =
 row("an interactive rebase with exec", "held", REPO + "; git commit -q --allow-empty -m y", "mkdir -p .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee onto orig-head >/dev/null; echo refs/heads/main >head-name; echo 'exec touch @M@' >git-rebase-todo; echo 0 >msgnum; echo 1 >end; : >interactive; : >done", "GIT_EDITOR=true git rebase --continue")
 row("the sequencer's list", "held", REPO, "mkdir -p .git/sequencer; echo 'exec touch @M@' >.git/sequencer/todo")
 
+# ---- git: what is staged, and objects in the place of others ----
+row("a protected name in the index alone", "held", REPO, "echo 'touch @M@' >.envrc; git add .envrc; rm .envrc", "git restore .; . ./.envrc")
+row("a protected name in the index, committed", "held", REPO, "echo 'touch @M@' >.envrc; git add .; git -c user.name=a -c user.email=a@b commit -qm y", "git stash; git checkout -q .; . ./.envrc")
+row("a protected name in an index of version 4", "held", REPO, "echo 'touch @M@' >.envrc; git add .envrc; git update-index --index-version 4; rm .envrc", "git restore .; . ./.envrc")
+row("a protected name in a split index", "held", REPO, "echo 'touch @M@' >.envrc; git add .envrc; git update-index --split-index; rm .envrc", "git restore .; . ./.envrc")
+row("a protected name that the host's index has otherwise", "held", REPO + "; : >.envrc; git add .envrc; git commit -qm e", "echo 'touch @M@' >.envrc; git add .envrc; : >.envrc", "git restore .; . ./.envrc")
+row("a protected name in an index with SHA-256", "held", REPO.replace("-q -b main", "-q --object-format=sha256 -b main"), "echo 'touch @M@' >.envrc; git add .envrc; rm .envrc", "git restore .; . ./.envrc")
+row("a hook of the tree in the index", "held", REPO + "; mkdir hooks; echo '#!/bin/sh' >hooks/post-checkout; chmod +x hooks/post-checkout; git add hooks; git commit -qm h; git config core.hooksPath hooks", "echo 'touch @M@' >>hooks/post-checkout; git add hooks; echo '#!/bin/sh' >hooks/post-checkout", "git restore .; git checkout -q -b z")
+row("a protected name in the index of a submodule", "held", "git init -q -b main ../s; git -C ../s commit -q --allow-empty -m s; " + REPO + "; git -c protocol.file.allow=always submodule -q add ../s sub", "cd sub; echo 'touch @M@' >.envrc; git add .envrc; rm .envrc", "cd sub; git restore .; . ./.envrc")
+row("a protected name in the index of a linked worktree", "held", REPO + "; git worktree add -q wt", "cd wt; echo 'touch @M@' >.envrc; git add .envrc; rm .envrc", "cd wt; git restore .; . ./.envrc")
+row(".gitattributes in the index", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "echo '*.d filter=z' >.gitattributes; git add .gitattributes; rm .gitattributes; echo 1 >z.d", "git add z.d")
+for bit in ("assume-unchanged", "skip-worktree"):
+    row(f"a change that is hidden by {bit}", "held", REPO, f"echo evil >f; git update-index --{bit} f", "git status --porcelain | grep -q f || touch @M@")
+row("objects of another repository", "held", REPO + "; git init -q -b main ../o; git -C ../o commit -q --allow-empty -m o; git -C ../o rev-parse HEAD >id", "echo @W@/../o/.git/objects >.git/objects/info/alternates", "git cat-file -e $(cat id) && touch @M@")
+REPLACE = "git replace HEAD $(echo other | git -c user.name=a -c user.email=a@b commit-tree HEAD^{tree})"
+row("a commit that another replaces", "held", REPO, REPLACE, "git log --format=%s | grep -q other && touch @M@")
+row("a commit that another replaces, packed", "held", REPO, REPLACE + "; git pack-refs --all", "git log --format=%s | grep -q other && touch @M@")
+
 # ---- git: other directories that it takes for a repository ----
 BARE = "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' >{0}/HEAD; printf '[core]\\n repositoryformatversion = 0\\n bare = false\\n worktree = @W@\\n fsmonitor = @W@/p\\n' >{0}/config"
 row("a bare repository", "held", "", run("p") + "; echo a >f; " + BARE.format("d"), "cd d; git add -A :/; git status")

@@ -93,6 +93,15 @@ static void test_allowed(void **state _unused_) {
                 {".jj", "repo/config.toml", NAMES_NONE},
                 {"_darcs", "prefs/defaults", NAMES_NONE},
                 {".sl", "config", NAMES_NONE},
+                {".git", "objects/17/0a1b", NAMES_EXACT},
+                {".git", "objects/info/commit-graph", NAMES_EXACT},
+                {".git", "objects/info/alternates", NAMES_NONE},
+                {".git", "objects/info/Alternates", NAMES_NONE},
+                {".git", "objects/info", NAMES_EXACT},
+                {".git", "refs/replace", NAMES_NONE},
+                {".git", "refs/replace/0a1b", NAMES_NONE},
+                {".git", "refs/heads/replace/0a1b", NAMES_EXACT},
+                {".git", "sharedindex.0a1b", NAMES_NONE},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
