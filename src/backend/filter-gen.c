@@ -357,16 +357,18 @@ static int add_landlock_sockets(scmp_filter_ctx ctx, enum kind kind) {
         return r;
 }
 
-/* Below ABI 3 a file that may only be read can still be cut. Access mode 3 asks for neither right. */
-static int add_truncate_rules(scmp_filter_ctx ctx) {
+/* Opening a file for reading with O_TRUNC cuts it, and access mode 3 asks for neither right. Below ABI 3 Landlock has no
+ * right for that. Above it refuses, but too late on overlayfs, where containers live: the file is copied up, without its
+ * content, before Landlock is asked. */
+static int add_truncate_rules(scmp_filter_ctx ctx, int abi) {
         static const struct {
                 int call;
                 unsigned flags_arg;
         } opens[] = {{SCMP_SYS(open), 1}, {SCMP_SYS(openat), 2}};
         static const uint64_t modes[] = {O_RDONLY, O_ACCMODE};
-        int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(truncate), 0);
+        int r = abi < 3 ? seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(truncate), 0) : 0;
 
-        for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(opens); i++)
                 for (size_t m = 0; r >= 0 && m < ARRAY_SIZE(modes); m++)
                         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), opens[i].call, 1,
                                              SCMP_CMP64(opens[i].flags_arg, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_TRUNC,
@@ -410,8 +412,7 @@ static int add_landlock_rules(scmp_filter_ctx ctx, int abi) {
         r = add_masked(ctx, SCMP_SYS(ioprio_set), 0, UINT32_MAX, 3 /* IOPRIO_WHO_USER */);
         if (r < 0)
                 return r;
-        if (abi < 3)
-                r = add_truncate_rules(ctx);
+        r = add_truncate_rules(ctx, abi);
         if (r < 0)
                 return r;
         if (abi < 6)
