@@ -5,10 +5,18 @@
 #include "names.h"
 #include "protect.h"
 
+enum lead_kind {
+        LEAD_PROGRAMS,    /* a directory of which programs and links count alone */
+        LEAD_WHOLE,       /* a file, or all of a directory */
+        LEAD_NAME,        /* also with the extension of a language */
+        LEAD_NEW_MODULES, /* a directory that python imports from; what the host has there already does not count */
+        LEAD_MODULES,
+};
+
 struct lead {
         char *path; /* absolute, beneath top, resolved as far as it exists */
         char *why;
-        bool whole; /* false: a directory of which programs and links count alone */
+        enum lead_kind kind;
 };
 
 struct protect {

@@ -19,6 +19,7 @@
 #include "ask.h"
 #include "gitconfig.h"
 #include "layout.h"
+#include "modules.h"
 #include "names.h"
 #include "vcs.h"
 #include "words.h"
@@ -42,26 +43,33 @@ void leads_done(struct protect *p) {
         p->scripts = NULL;
 }
 
-static int push(struct protect *p, const char *path, const char *why, bool whole) {
+static bool is_of_modules(enum lead_kind kind) {
+        return kind >= LEAD_NEW_MODULES;
+}
+
+static int push(struct protect *p, const char *path, const char *why, enum lead_kind kind) {
         struct lead *grown;
 
-        if (!path_is_beneath(path, p->tree->top) || streq(path, p->tree->top))
+        if (!path_is_beneath(path, p->tree->top) || (streq(path, p->tree->top) && !is_of_modules(kind)))
                 return 0;
-        for (size_t i = 0; i < p->n_leads; i++)
-                if (streq(p->leads[i].path, path)) {
-                        p->leads[i].whole = p->leads[i].whole || whole;
+        for (size_t i = 0; i < p->n_leads; i++) {
+                struct lead *lead = &p->leads[i];
+
+                if (is_of_modules(lead->kind) == is_of_modules(kind) && streq(lead->path, path)) {
+                        lead->kind = kind > lead->kind ? kind : lead->kind;
                         return 0;
                 }
+        }
         grown = reallocarray(p->leads, p->n_leads + 1, sizeof(*grown));
         if (!grown)
                 return -ENOMEM;
         p->leads = grown;
-        grown[p->n_leads] = (struct lead){.path = strdup(path), .why = strdup(why), .whole = whole};
+        grown[p->n_leads] = (struct lead){.path = strdup(path), .why = strdup(why), .kind = kind};
         p->n_leads++;
         return grown[p->n_leads - 1].path && grown[p->n_leads - 1].why ? 0 : -ENOMEM;
 }
 
-int leads_add(struct protect *p, const char *path, const char *why, bool whole) {
+int leads_add(struct protect *p, const char *path, const char *why, enum lead_kind kind) {
         _cleanup_(strv_freep) char **links = NULL;
         _cleanup_(freep) char *resolved = NULL;
         int r = protect_resolve(p, PROTECT_HOST, path, &links, &resolved);
@@ -69,11 +77,11 @@ int leads_add(struct protect *p, const char *path, const char *why, bool whole) 
         if (r < 0)
                 return r;
         for (char **link = links; link && *link; link++) {
-                r = push(p, *link, why, true);
+                r = push(p, *link, why, LEAD_WHOLE);
                 if (r < 0)
                         return r;
         }
-        return push(p, resolved, why, whole);
+        return push(p, resolved, why, kind);
 }
 
 /* ---- links at protected names ---- */
@@ -91,7 +99,7 @@ static int add_links_in(struct protect *p, const char *directory, const char *wh
                 if (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN)
                         continue;
                 path = protect_join(directory, e->d_name);
-                r = path ? leads_add(p, path, why, true) : -ENOMEM;
+                r = path ? leads_add(p, path, why, LEAD_WHOLE) : -ENOMEM;
         }
         if (d)
                 closedir(d);
@@ -128,7 +136,7 @@ static int add_name(struct protect *p, const char *top, const char *name, bool t
         if (r == -ENOENT)
                 return 0;
         if (r < 0 || S_ISLNK(st.st_mode))
-                return leads_add(p, path, why, true);
+                return leads_add(p, path, why, LEAD_WHOLE);
         return S_ISDIR(st.st_mode) && tree ? add_links_in(p, path, why) : 0;
 }
 
@@ -205,7 +213,7 @@ static int add_value(struct words *q, const char *origin, const char *key, const
                 r = path_make_absolute(origin + 5, q->bases[WORKTREE] ? q->bases[WORKTREE] : "/", &file);
                 if (r < 0)
                         return r;
-                r = leads_add(q->p, file, "a file of the host's git configuration", true);
+                r = leads_add(q->p, file, "a file of the host's git configuration", LEAD_WHOLE);
                 if (r < 0)
                         return r;
                 r = path_dirname(file, &directory);
@@ -500,11 +508,30 @@ static bool is_program(mode_t mode) {
         return !S_ISREG(mode) || (mode & 0111);
 }
 
+static bool is_led_to(const struct lead *lead, const char *path, mode_t mode) {
+        size_t len = strlen(lead->path);
+
+        if (path_is_beneath(path, lead->path))
+                return lead->kind != LEAD_PROGRAMS || (is_program(mode) && !S_ISDIR(mode));
+        return lead->kind == LEAD_NAME && startswith(path, lead->path) && path[len] == '.' &&
+               !strchr(path + len, '/') && modules_is_code(path + len);
+}
+
+static bool is_module(const struct protect *p, const struct lead *lead, const char *path, mode_t mode) {
+        bool deep = lead->kind == LEAD_MODULES && !streq(lead->path, p->tree->top);
+        const char *tail = path_is_beneath(path, lead->path) ? path_tail(path, lead->path) : "";
+        struct stat st;
+
+        if (!tail[0] || !modules_is_import(tail + strspn(tail, "/"), S_ISLNK(mode), deep))
+                return false;
+        return lead->kind == LEAD_MODULES || protect_stat(p, PROTECT_HOST, path, &st) < 0;
+}
+
 const char *leads_match(const struct protect *p, const char *path, mode_t mode, bool is_directory) {
         for (size_t i = 0; i < p->n_leads; i++) {
                 const struct lead *lead = &p->leads[i];
 
-                if (path_is_beneath(path, lead->path) && (lead->whole || (is_program(mode) && !S_ISDIR(mode))))
+                if (is_of_modules(lead->kind) ? is_module(p, lead, path, mode) : is_led_to(lead, path, mode))
                         return lead->why;
                 if (!is_directory && path_is_beneath(lead->path, path))
                         return lead->why;

@@ -10,9 +10,8 @@ int leads_find(struct protect *p);
 /* The same for the repositories of the host that a path is in, which may lie deeper than leads_find() looks. */
 int leads_find_above(struct protect *p, const char *path);
 
-/* A path as the host would follow it: where it leads, and the links on the way, which could lead elsewhere. Of a
- * directory that is not `whole`, only programs and links are held. */
-int leads_add(struct protect *p, const char *path, const char *why, bool whole);
+/* A path as the host would follow it: where it leads, and the links on the way, which could lead elsewhere. */
+int leads_add(struct protect *p, const char *path, const char *why, enum lead_kind kind);
 
 /* Why a path is held: it is, or is inside, such a path, or would replace a directory on the way to one. NULL if not. A
  * `mode` of 0 is a path that would be led to. */

@@ -10,8 +10,11 @@
  * directory. What a hook or a value runs is read in the same manner if it is a script, and what that runs, too; there
  * only words that stand where a command does count, or that are programs already.
  *
- * This cannot find a path that a program composes, nor what a build tool reads that a hook starts (`make`, `npm run`):
- * hutch-security(7) says so. */
+ * Names that a program looks up by itself (`python -m`, `make`, `npx`) are in modules.c, and a path may lack the
+ * extension of its language (`node tools/x`).
+ *
+ * This cannot find a path that a program composes, nor everything that a module or a build file names in its own
+ * language: hutch-security(7) says so. */
 #include "words.h"
 
 #include <ctype.h>
@@ -23,6 +26,7 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "leads.h"
+#include "modules.h"
 
 #define MOST_SCRIPT ((size_t) 64 * 1024)
 #define MOST_SCRIPTS 256
@@ -41,6 +45,7 @@ struct text {
         enum kind kind;
         unsigned depth;
         bool runs;
+        bool python;  /* the word is a script that python runs */
         char **named; /* directories that the text names, absolute */
 };
 
@@ -115,7 +120,8 @@ static int add_pattern(const struct text *t, const char *path) {
         directory = strndup(path, len > 1 ? len - 1 : len);
         if (!directory)
                 return -ENOMEM;
-        return leads_add(t->w->p, directory, t->why, t->kind == VALUE || is_of_programs(path_basename(directory)));
+        return leads_add(t->w->p, directory, t->why,
+                         t->kind == VALUE || is_of_programs(path_basename(directory)) ? LEAD_WHOLE : LEAD_PROGRAMS);
 }
 
 static int add_named(struct text *t, const char *path) {
@@ -125,6 +131,45 @@ static int add_named(struct text *t, const char *path) {
                 if (streq(*n, path))
                         return 0;
         return strv_push(&t->named, path);
+}
+
+static bool has_extension(const char *path, const char *extension) {
+        const char *dot = strrchr(path, '.');
+
+        return dot && streq(dot, extension);
+}
+
+static int add_modules(struct protect *p, const char *directory, const char *why, enum lead_kind kind) {
+        _cleanup_(freep) char *longer = NULL;
+
+        if (asprintf(&longer, "%s: python imports from this directory", why) < 0)
+                return -ENOMEM;
+        return leads_add(p, directory, longer, kind);
+}
+
+/* python imports from the directory of the script that it runs. */
+static int add_modules_beside(const struct text *t, const char *path) {
+        _cleanup_(freep) char *resolved = NULL, *directory = NULL;
+        int r = protect_resolve(t->w->p, PROTECT_HOST, path, NULL, &resolved);
+
+        if (r >= 0)
+                r = path_dirname(resolved, &directory);
+        return r < 0 ? r : add_modules(t->w->p, directory, t->why, LEAD_MODULES);
+}
+
+/* `node tools/x` runs tools/x.js. */
+static int read_extended(const struct text *t, const char *path) {
+        static const char *const extensions[] = {"js", "mjs", "cjs", "ts", "py", "rb", "pm"};
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(extensions); i++) {
+                _cleanup_(freep) char *name = NULL;
+
+                if (asprintf(&name, "%s.%s", path, extensions[i]) < 0)
+                        return -ENOMEM;
+                r = read_script(t, name, SCRIPT, t->why);
+        }
+        return r;
 }
 
 /* A word as an absolute path. `command`: it stands where a command or the script of an interpreter does. */
@@ -146,27 +191,38 @@ static int add_at(struct text *t, const char *path, bool command) {
         }
         if (t->kind == SCRIPT && !command && !(S_ISREG(mode) && (mode & 0111)))
                 return 0;
-        r = leads_add(t->w->p, clean, t->why, true);
-        if (r < 0 || !S_ISREG(mode) || t->depth >= MOST_DEPTH || (t->kind == VALUE && !t->runs))
+        r = leads_add(t->w->p, clean, t->why, t->runs ? LEAD_NAME : LEAD_WHOLE);
+        if (r >= 0 && t->runs && ((t->python && command) || has_extension(clean, ".py")))
+                r = add_modules_beside(t, clean);
+        if (r < 0 || t->depth >= MOST_DEPTH || (t->kind == VALUE && !t->runs))
                 return r;
-        return read_script(t, clean, SCRIPT, t->why);
+        if (!mode && command)
+                return read_extended(t, clean);
+        return S_ISREG(mode) ? read_script(t, clean, SCRIPT, t->why) : 0;
 }
 
 /* What to do with a word at each place that it may mean. */
 enum use {
         USE_PATH,
         USE_COMMAND,
-        USE_BASE, /* later words may start there, and it is nothing by itself */
+        USE_BASE,    /* later words may start there, and it is nothing by itself */
+        USE_PLACE,   /* the same, if the host has the directory */
+        USE_IMPORTS, /* python may import from there */
 };
 
 static int use_at(struct text *t, const char *path, enum use use) {
         _cleanup_(freep) char *clean = NULL;
         int r;
 
-        if (use != USE_BASE)
+        if (use == USE_PATH || use == USE_COMMAND)
                 return add_at(t, path, use == USE_COMMAND);
         r = path_make_absolute(path, NULL, &clean);
-        return r < 0 ? r : add_named(t, clean);
+        if (r < 0)
+                return r;
+        if (use == USE_PLACE && !S_ISDIR(mode_of(t->w->p, clean, NULL)))
+                return 0;
+        return use == USE_BASE || use == USE_PLACE ? add_named(t, clean)
+                                                   : add_modules(t->w->p, clean, t->why, LEAD_NEW_MODULES);
 }
 
 static int use_from(struct text *t, const char *base, const char *word, enum use use) {
@@ -199,8 +255,29 @@ static int use_word(struct text *t, const char *word, enum use use) {
 
 /* What the next word is, by those before it in the same command. */
 struct state {
-        bool command, after_interpreter, after_directory, variable;
+        bool command, after_interpreter, after_directory, variable, assigned;
+        struct modules modules;
 };
+
+/* What the word stands for to a program that finds its files by itself. */
+static int use_modules(struct text *t, struct state *s, const char *word) {
+        _cleanup_(strv_freep) char **paths = NULL;
+        bool imports = false;
+        int r = modules_read(&s->modules, word, &paths, &imports);
+
+        t->python = false;
+        for (char **path = paths; r >= 0 && path && *path; path++)
+                r = use_word(t, *path, USE_COMMAND);
+        t->python = s->modules.script;
+        return r >= 0 && imports ? use_word(t, "", USE_IMPORTS) : r;
+}
+
+/* The value of a variable, `D=tools`: a place where `$D/x` may be, or a script. */
+static int use_assigned(struct text *t, const char *word) {
+        int r = modules_is_code(word) ? use_word(t, word, USE_PATH) : 0;
+
+        return r < 0 || !isalpha((unsigned char) word[0]) ? r : use_word(t, word, USE_PLACE);
+}
 
 static int use_next(struct text *t, struct state *s, char *word) {
         bool value = t->kind == VALUE, was_command = s->command && !value;
@@ -213,6 +290,16 @@ static int use_next(struct text *t, struct state *s, char *word) {
                 slash = word;
         }
         s->variable = false;
+        if (t->runs) {
+                bool assigned = s->assigned && t->kind != VALUE;
+
+                s->assigned = false;
+                r = assigned ? use_assigned(t, word) : 0;
+                if (r >= 0)
+                        r = use_modules(t, s, word);
+                if (r < 0)
+                        return r;
+        }
         if (is_change_of_directory(word)) {
                 s->after_directory = true;
                 s->command = false;
@@ -220,10 +307,10 @@ static int use_next(struct text *t, struct state *s, char *word) {
         }
         if (s->after_directory && word[0] != '-') {
                 s->after_directory = false;
-                if (t->kind != VALUE || !slash)
-                        return use_word(t, word, USE_BASE);
                 r = use_word(t, word, USE_BASE);
-                return r < 0 ? r : use_word(t, word, USE_PATH);
+                if (r >= 0 && s->modules.tool)
+                        r = use_modules(t, s, s->modules.tool); /* make -C sub */
+                return r < 0 || t->kind != VALUE || !slash ? r : use_word(t, word, USE_PATH);
         }
         if (word[0] != '-' && t->runs) {
                 if ((was_command && slash) || s->after_interpreter)
@@ -259,8 +346,12 @@ static int read_words(struct text *t, const char *text) {
                 }
                 if (len == 0) {
                         /* An interpreter is looked for in the whole of a value, which may be one long option. */
-                        if (strchr("\n;|&(`{", *p) && t->kind != VALUE)
-                                s = (struct state){.command = true};
+                        if (strchr("\n;|&(`{", *p)) {
+                                if (t->kind != VALUE)
+                                        s = (struct state){.command = true};
+                                s.modules = (struct modules){0};
+                        }
+                        s.assigned = s.assigned && strchr("\"'=", *p);
                         s.variable = *p == '$' || (s.variable && *p == '{');
                         p++;
                         continue;
@@ -270,6 +361,8 @@ static int read_words(struct text *t, const char *text) {
                         return -ENOMEM;
                 if (p[len] == '=' && !strchr(word, '/') && t->kind != VALUE) {
                         /* An assignment: a command may still follow, and its value may be a path. */
+                        s.assigned = word[0] != '-';
+                        modules_read_name(&s.modules, word);
                         p += len + 1;
                         continue;
                 }
@@ -277,6 +370,8 @@ static int read_words(struct text *t, const char *text) {
                 if (r < 0)
                         return r;
                 p += len;
+                if (*p == '=')
+                        modules_read_name(&s.modules, word);
         }
         return 0;
 }
@@ -298,6 +393,12 @@ static bool is_read_already(struct protect *p, const char *path) {
                 if (streq(*s, path))
                         return true;
         return strv_length(p->scripts) >= MOST_SCRIPTS;
+}
+
+static bool is_of_python(const char *script) {
+        _cleanup_(freep) char *line = strndup(script, strcspn(script, "\n"));
+
+        return line && strstr(line, "python");
 }
 
 static void text_done(struct text *t) {
@@ -329,6 +430,8 @@ static int read_script(const struct text *t, const char *path, enum kind kind, c
         for (char *line = script; (line = strstr(line, "\\\n"));)
                 line[0] = line[1] = ' ';
         r = path_dirname(resolved, &directory);
+        if (r >= 0 && startswith(script, "#!") && is_of_python(script))
+                r = add_modules(p, directory, why, LEAD_MODULES);
         if (r < 0)
                 return r;
         w.bases[WORDS_BASES - 1] = directory;

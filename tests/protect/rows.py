@@ -154,6 +154,43 @@ for what, setup, plant in [
     row(f"the host's hooks: {what} (W1b)", "held", REPO + "; " + setup + "; chmod -f +x .git/hooks/post-checkout", plant, "touch f; git status; git checkout -q -b z")
 row("a file that a hook only looks at", "what a hook checks is not what it runs", REPO + "; mkdir src; echo a >src/a.c; printf '#!/bin/sh\ngrep -r TODO src\nls src/*.c\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "echo b >src/a.c")
 
+# ---- git: names that the programs of the host's configuration and hooks look up by themselves ----
+PY = "echo 'open(\"@M@\", \"w\")' >{0}"
+COMMIT = "git commit -q --allow-empty -m y"
+for what, setup, plant in [
+        ("pre-commit's own hook, pre_commit.py", "python3 -mpre_commit", PY.format("pre_commit.py")),
+        ("pre-commit's own hook, pre_commit/__main__.py", "python3 -mpre_commit", "mkdir pre_commit; " + PY.format("pre_commit/__main__.py")),
+        ("a hook runs a module, a standard one replaced", "python3 -m json.tool </dev/null", PY.format("argparse.py")),
+        ("a hook runs python's code, a standard package replaced", "python3 -c 'import json'", "mkdir json; " + PY.format("json/__init__.py")),
+        ("a hook runs python by a variable", "P=python3\nexec \"$P\" -m tools.lint", "mkdir tools; " + PY.format("tools/lint.py")),
+        ("a hook runs python's script, a module beside it", "python3 tools/lint.py", PY.format("tools/used.py")),
+        ("a hook runs a script of python, a module beside it", "tools/lint", PY.format("tools/used.py")),
+        ("a hook names directories for python", "PYTHONPATH=lib python3 -c 1", "mkdir lib; " + PY.format("lib/sitecustomize.py")),
+        ("a hook names a directory by a variable", "D=scripts\n. \"$D/x\"", "mkdir scripts; echo 'touch @M@' >scripts/x"),
+        ("a hook runs make", "make lint", "printf 'lint:\n\ttouch @M@\n' >Makefile"),
+        ("a hook runs make in a directory", "make -C sub lint", "mkdir sub; printf 'lint:\n\ttouch @M@\n' >sub/GNUmakefile"),
+        ("a hook runs npm", "npm test", "printf '{\"scripts\":{\"test\":\"touch @M@\"}}' >package.json"),
+        ("a hook runs npx", "npx --no-install lint", "mkdir -p node_modules/.bin; " + run("node_modules/.bin/lint")),
+        ("a hook runs node, no extension", "node tools/clean", "mkdir tools; echo 'require(\"fs\").writeFileSync(\"@M@\", \"\")' >tools/clean.js"),
+        ("a hook makes node load a file", "node -r ./tools/clean -e 1", "mkdir tools; echo 'require(\"fs\").writeFileSync(\"@M@\", \"\")' >tools/clean.cjs; cp tools/clean.cjs tools/clean.js"),
+        ("a hook makes ruby load a file", "ruby -r./tools/clean -e 1", "mkdir tools; echo 'File.write(\"@M@\", \"\")' >tools/clean.rb"),
+        ("a hook makes perl load a module", "perl -Ilib -MFoo -e 1", "mkdir lib; echo 'open(F, \">\", \"@M@\"); 1' >lib/Foo.pm"),
+]:
+    scripts = "; mkdir tools; echo 'import used' >tools/lint.py; { echo '#!/usr/bin/env python3'; echo 'import used'; } >tools/lint; chmod +x tools/lint; : >tools/used.py" if "beside" in what else ""
+    scripts += "; mkdir scripts" if "names a directory by" in what else ""
+    row(f"the host's hooks: {what}", "held", REPO + scripts + "; cat >.git/hooks/pre-commit <<'END'\n#!/bin/sh\n" + setup.replace("\\n", "\n") + "\nEND\nchmod +x .git/hooks/pre-commit", plant.replace("mkdir ", "mkdir -p "), COMMIT)
+for what, value, plant in [
+        ("nbstripout.py", "python3 -m nbstripout", PY.format("nbstripout.py")),
+        ("a package's module", "python3 -m tools.clean", "mkdir tools; " + PY.format("tools/clean.py")),
+        ("directories for python", "PYTHONPATH=lib python3 -c 1", "mkdir lib; " + PY.format("lib/sitecustomize.py")),
+        ("a script of python", "python3 tools/clean.py", "mkdir tools; " + PY.format("tools/clean.py")),
+        ("a makefile", "make -s -f Mk", "printf 'all:\n\ttouch @M@\n' >Mk"),
+        ("perl's modules", "perl -Ilib -MFoo -pe 1", "mkdir lib; echo 'open(F, \">\", \"@M@\"); 1' >lib/Foo.pm"),
+]:
+    row(f"the host's configuration: {what}, by its name", "held", REPO + f"; git config filter.z.clean '{value}'; echo '* filter=z' >.git/info/attributes", plant, "echo b >f; git add f")
+row("a module that python already had", "what the host's hook could import before is not a new name", REPO + "; echo 1 >app.py; printf '#!/bin/sh\nexec python3 -mpre_commit\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "echo 2 >app.py")
+row("a text that a hook prints", "what a hook prints is not what it runs", REPO + "; printf '#!/bin/sh\necho make sure that npx works\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "echo all: >Makefile")
+
 # ---- links in the place of directories that begin a pattern (W1c) ----
 row(".git/info as a link (W1c)", "held", REPO + "; git config filter.z.clean \"sh -c 'touch @M@; cat'\"", "mkdir inf; echo '* filter=z' >inf/attributes; rm -rf .git/info; ln -s ../inf .git/info", "echo b >f; git add f")
 row(".cargo as a link (W1c)", "held", "mkdir src; echo 'fn main(){}' >src/main.rs; printf '[package]\\nname=\"x\"\\nversion=\"0.1.0\"\\n' >Cargo.toml", run("p") + "; mkdir c; printf '[build]\\nrustc-wrapper = \"@W@/p\"\\n' >c/config.toml; ln -s c .cargo", "cargo build --offline")

@@ -69,6 +69,34 @@ static void test_beyond_the_search(void **state _unused_) {
         assert_int_equal(judge("tools2/post-checkout"), PROTECT_FINE);
 }
 
+/* A hook names a module and no path. What the host has under other names stays free, what is new there may replace a
+ * module that python brings. */
+static void test_modules_of_a_hook(void **state _unused_) {
+        shell("git init -q py && cd py && mkdir own && touch own.py own/__init__.py own/x.py && "
+              "printf '#!/bin/sh\\nexec \"$INSTALL_PYTHON\" -mpre_commit \"$@\"\\n' >.git/hooks/pre-commit");
+        assert_int_equal(judge("py/pre_commit.py"), PROTECT_HELD);
+        assert_int_equal(judge("py/pre_commit/commands/run.py"), PROTECT_HELD);
+        assert_int_equal(judge("py/pre_commit.cpython-312-x86_64-linux-gnu.so"), PROTECT_HELD);
+        assert_int_equal(judge("py/__pycache__/pre_commit.cpython-312.pyc"), PROTECT_HELD);
+        assert_int_equal(judge("py/json.py"), PROTECT_HELD);
+        assert_int_equal(judge("py/json/__init__.py"), PROTECT_HELD);
+        assert_int_equal(judge("py/own.py"), PROTECT_FINE);
+        assert_int_equal(judge("py/own/__init__.py"), PROTECT_FINE);
+        assert_int_equal(judge("py/own/y.py"), PROTECT_FINE);
+        assert_int_equal(judge("py/pre_commit.md"), PROTECT_FINE);
+        assert_int_equal(judge("py/docs/json.py"), PROTECT_FINE);
+}
+
+/* What is beside a script of python counts even if it is there. */
+static void test_modules_beside_a_script(void **state _unused_) {
+        shell("git init -q b && cd b && mkdir tools && touch tools/a.py tools/b.py b.py && "
+              "git config filter.z.clean 'python3 tools/a.py'");
+        assert_int_equal(judge("b/tools/b.py"), PROTECT_HELD);
+        assert_int_equal(judge("b/tools/c/d.py"), PROTECT_HELD);
+        assert_int_equal(judge("b/tools/b.md"), PROTECT_FINE);
+        assert_int_equal(judge("b/b.py"), PROTECT_FINE);
+}
+
 int main(void) {
         char directory[] = "/tmp/leads.XXXXXX", command[64];
         int r;
@@ -76,6 +104,8 @@ int main(void) {
         if (!mkdtemp(directory) || !realpath(directory, top))
                 return 1;
         unit_add("a repository beyond the search", test_beyond_the_search, NULL);
+        unit_add("modules of a hook", test_modules_of_a_hook, NULL);
+        unit_add("modules beside a script", test_modules_beside_a_script, NULL);
         r = unit_run("protect/leads");
         snprintf(command, sizeof(command), "rm -rf %s", directory);
         return system(command) == 0 ? r : 1; /* NOLINT(cert-env33-c) */
