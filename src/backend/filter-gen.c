@@ -357,9 +357,9 @@ static int add_landlock_sockets(scmp_filter_ctx ctx, enum kind kind) {
         return r;
 }
 
-/* Opening a file for reading with O_TRUNC cuts it, and access mode 3 asks for neither right. Below ABI 3 Landlock has no
- * right for that. Above it refuses, but too late on overlayfs, where containers live: the file is copied up, without its
- * content, before Landlock is asked. */
+/* Opening a file for reading with O_TRUNC cuts it, and access mode 3 asks for neither right. Below ABI 3 Landlock has
+ * no right for that. Above it refuses, but too late on overlayfs, where containers live: the file is copied up, without
+ * its content, before Landlock is asked. */
 static int add_truncate_rules(scmp_filter_ctx ctx, int abi) {
         static const struct {
                 int call;
