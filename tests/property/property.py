@@ -238,9 +238,7 @@ def merge_case(seed):
         p.kill()
         p.wait()
     done = hutch("apply", "--box", box, check=False)
-    # One that was killed while it removed the box, with everything applied, leaves a box that cannot be read.
-    gone = "no such box", "no box", "cannot read box"
-    if done.returncode not in (0, 1) and not any(text in done.stderr for text in gone):
+    if done.returncode not in (0, 1) and "no such box" not in done.stderr and "no box" not in done.stderr:
         raise Failed("apply ended with %d: %s" % (done.returncode, done.stderr))
     end, left = edits.look(root), remaining(box)
     wrong = check_merge(start, earlier, seen, host, end, left, lists, unsure)
@@ -311,8 +309,7 @@ def main():
         # The same trees each time, but for the long run: what fails in one run of .ci/run failed before it was landed.
         seed = random.randrange(1 << 30) if os.environ.get("HUTCH_LONG") else 1000
         until, first, n, bad = time.monotonic() + seconds, seed, 0, []
-        most = 1 << 30 if os.environ.get("HUTCH_LONG") else 40
-        while not bad and (n == 0 or (time.monotonic() < until and n < most) or n < len(seeds)):
+        while not bad and (n == 0 or time.monotonic() < until or n < len(seeds)):
             seed = seeds[n] if n < len(seeds) else seed + 1
             try:
                 wrong = case(seed)
