@@ -1,5 +1,5 @@
-/* hutch trust: accept a workspace's own policy files, after showing them; and the question that a run asks when they
- * changed. */
+/* hutch trust: accept a workspace's own policy files, or the profile of a language for it, after showing them; and the
+ * question that a run asks when they changed. */
 #include "cli.h"
 
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 struct trust_options {
         bool yes, forget, show;
+        const char *profile;
 };
 
 #define AT(field) OPTION_AT(struct trust_options, field)
@@ -19,6 +20,7 @@ static const struct option options[] = {
         {"yes", 'y', NULL, "accept without asking", AT(yes)},
         {"show", 0, NULL, "show what would be accepted, and nothing else", AT(show)},
         {"forget", 0, NULL, "accept nothing of this workspace any more", AT(forget)},
+        {"profile", 0, "NAME", "accept the profile of a language instead: its hosts and configuration", AT(profile)},
         {0},
 };
 
@@ -71,22 +73,25 @@ static int decide(const hutch_trust *trust, const struct trust_options *o) {
                 cli_complain("nothing was accepted: stdin is not a terminal (use --yes to accept what is shown above)");
                 return EXIT_HUTCH;
         }
-        if (ask("Apply these settings to every box of this workspace?"))
+        if (ask(o->profile ? "Apply this profile to every box of this workspace?"
+                           : "Apply these settings to every box of this workspace?"))
                 return accept(trust);
         cli_complain("nothing was accepted");
         return 1;
 }
 
 static int trust(const struct invocation *in) {
+        const struct trust_options *o = in->options;
         hutch_error err = {0};
         hutch_trust *t;
         int status;
 
-        if (hutch_trust_open(in->args[0], &t, &err) < 0) {
+        if ((o->profile ? hutch_trust_open_profile(in->args[0], o->profile, &t, &err)
+                        : hutch_trust_open(in->args[0], &t, &err)) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }
-        status = decide(t, in->options);
+        status = decide(t, o);
         hutch_trust_free(t);
         return status;
 }
@@ -94,7 +99,7 @@ static int trust(const struct invocation *in) {
 const struct verb verb_trust = {
         .name = "trust",
         .synopsis = "[OPTIONS] [DIR]",
-        .summary = "accept a workspace's own policy files",
+        .summary = "accept a workspace's own policy files, or a language's profile for it",
         .max_args = 1,
         .options = options,
         .size = sizeof(struct trust_options),
@@ -103,19 +108,26 @@ const struct verb verb_trust = {
 
 /* ---- before a run ---- */
 
-/* Policy files that were trusted and changed: asks a person at the terminal; otherwise continues without the grants. */
-static void ask_again(const struct invocation *in) {
-        hutch_error err = {0};
-        hutch_trust *t;
-
-        if (hutch_trust_open(cli_value(in, "dir"), &t, &err) < 0)
-                return;
+static void ask_about(hutch_trust *t, const char *question) {
         if (hutch_trust_get_state(t) == HUTCH_TRUST_CHANGED) {
                 fputs(hutch_trust_text(t), stderr);
-                if (ask("hutch: these policy files changed since you trusted them. Trust them as they are now?"))
+                if (ask(question))
                         accept(t);
         }
         hutch_trust_free(t);
+}
+
+/* What was trusted and changed: asks a person at the terminal; otherwise continues without the grants. */
+static void ask_again(const struct invocation *in) {
+        const char *dir = cli_value(in, "dir"), *profile;
+        hutch_trust *t;
+
+        if (hutch_trust_open(dir, &t, NULL) >= 0)
+                ask_about(t, "hutch: these policy files changed since you trusted them. Trust them as they are now?");
+        for (size_t i = 0; (profile = hutch_profile_name(i)); i++)
+                if (hutch_trust_open_profile(dir, profile, &t, NULL) >= 0)
+                        ask_about(t, "hutch: this profile changed since you trusted it for this workspace. Trust it as "
+                                     "it is now?");
 }
 
 void cli_load_config(struct invocation *in) {

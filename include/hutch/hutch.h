@@ -255,7 +255,8 @@ HUTCH_EXPORT const char *hutch_profile_name(size_t index);
 HUTCH_EXPORT int hutch_profile_text(const char *name, char **ret, hutch_error *err);
 HUTCH_EXPORT int hutch_profile_summary(const char *name, char **ret, hutch_error *err);
 
-/* Trust in a workspace's own policy files (hutch.yaml, .jail), as they were when the handle was opened. */
+/* Trust in a workspace's own policy files (hutch.yaml, .jail), as they were when the handle was opened; or in the
+ * profile of a language, which from then on applies to every box of the workspace. */
 typedef struct hutch_trust hutch_trust;
 
 typedef enum hutch_trust_state {
@@ -267,6 +268,7 @@ typedef enum hutch_trust_state {
 
 HUTCH_EXPORT const char *hutch_trust_state_name(hutch_trust_state state);
 HUTCH_EXPORT int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err); /* NULL: the current one */
+HUTCH_EXPORT int hutch_trust_open_profile(const char *dir, const char *profile, hutch_trust **ret, hutch_error *err);
 HUTCH_EXPORT void hutch_trust_free(hutch_trust *trust);
 HUTCH_EXPORT hutch_trust_state hutch_trust_get_state(const hutch_trust *trust);
 HUTCH_EXPORT const char *hutch_trust_text(const hutch_trust *trust); /* for people: the files, or what changed */

@@ -109,17 +109,36 @@ struct hutch_trust {
         char *text;
 };
 
-int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err) {
-        _cleanup_(freep) char *state = NULL;
-        hutch_trust *t;
+/* Only the profile of a language: that of a command would grant every box what one command needs. */
+static int open_profile(const char *state, const char *dir, const char *name, struct trust **ret, hutch_error *err) {
+        _cleanup_(profile_freep) struct profile *profile = NULL;
+        _cleanup_(freep) char *text = NULL;
         int r;
 
-        if (!ret)
-                return api_null(err, __func__, "ret");
-        t = calloc(1, sizeof(*t));
+        r = config_profile_text(name, environ, &text, err);
+        if (r >= 0)
+                r = profile_parse(name, text, strlen(text), &profile, err);
+        if (r >= 0 && !profile->files)
+                r = error_set(
+                        err, HUTCH_E_POLICY_REFUSED, EPERM,
+                        "profile '%s' is that of a command, not of a language: it applies to its command, or with "
+                        "--profile %s",
+                        name, name);
+        return r < 0 ? r : trust_open_profile(state, dir, name, text, ret, err);
+}
+
+static int open_trust(const char *dir, const char *profile, hutch_trust **ret, hutch_error *err) {
+        _cleanup_(freep) char *state = NULL;
+        hutch_trust *t = calloc(1, sizeof(*t));
+        int r;
+
         if (!t)
                 return error_oom(err);
-        r = config_state_dir(environ, &state) < 0 ? error_oom(err) : trust_open(state, dir ? dir : ".", &t->files, err);
+        if (config_state_dir(environ, &state) < 0)
+                r = error_oom(err);
+        else
+                r = profile ? open_profile(state, dir ? dir : ".", profile, &t->files, err)
+                            : trust_open(state, dir ? dir : ".", &t->files, err);
         if (r >= 0 && config_describe_trust(t->files, &t->text) < 0)
                 r = error_oom(err);
         if (r < 0) {
@@ -136,6 +155,16 @@ void hutch_trust_free(hutch_trust *trust) {
         trust_free(trust->files);
         free(trust->text);
         free(trust);
+}
+
+int hutch_trust_open(const char *dir, hutch_trust **ret, hutch_error *err) {
+        return ret ? open_trust(dir, NULL, ret, err) : api_null(err, __func__, "ret");
+}
+
+int hutch_trust_open_profile(const char *dir, const char *profile, hutch_trust **ret, hutch_error *err) {
+        if (!profile)
+                return api_null(err, __func__, "profile");
+        return ret ? open_trust(dir, profile, ret, err) : api_null(err, __func__, "ret");
 }
 
 hutch_trust_state hutch_trust_get_state(const hutch_trust *trust) {

@@ -1,5 +1,6 @@
 /* See config.h. Each file is read into a separate policy; they are merged in this order, and later ones add or
- * override: profile, config.yaml, ~/.jail, the workspace's .jail and hutch.yaml, --config, the caller's own settings.
+ * override: profiles of languages that were accepted for the workspace, profile, config.yaml, ~/.jail, the workspace's
+ * .jail and hutch.yaml, --config, the caller's own settings.
  *
  * Where no file exists, all this costs is a few opens that fail. */
 #include "config.h"
@@ -18,7 +19,17 @@
 #include "../policy/value.h"
 #include "../policy/yaml.h"
 
-enum part { PART_COMMAND, PART_PROFILE, PART_PERSON, PART_PERSON_JAIL, PART_JAIL, PART_WORKSPACE, PART_GIVEN, N_PARTS };
+enum part {
+        PART_ACCEPTED,
+        PART_COMMAND,
+        PART_PROFILE,
+        PART_PERSON,
+        PART_PERSON_JAIL,
+        PART_JAIL,
+        PART_WORKSPACE,
+        PART_GIVEN,
+        N_PARTS
+};
 
 struct config {
         struct hutch_policy *p; /* the caller's */
@@ -27,6 +38,7 @@ struct config {
         struct hutch_policy *parts[N_PARTS]; /* NULL: no such file */
         struct trust *trust;
         bool trusted;
+        char *state; /* hutch's directory, NULL: none is known */
         struct hutch_error *err;
 };
 
@@ -200,15 +212,14 @@ static bool requires_trust(const struct config *c) {
 }
 
 static int read_workspace(struct config *c) {
-        _cleanup_(freep) char *state = NULL;
         enum trust_state found;
         int r;
 
         if (!has_workspace(c))
                 return 0;
-        if (config_state_dir(c->env, &state) < 0)
+        if (config_state_dir(c->env, &c->state) < 0)
                 return error_oom(c->err);
-        r = trust_open(state, workspace_dir(c), &c->trust, c->err);
+        r = trust_open(c->state, workspace_dir(c), &c->trust, c->err);
         if (r == -ENOENT || r == -ENOTDIR || r == -EACCES ||
             r == -ELOOP) { /* the plan reports what is wrong with the workspace */
                 if (c->err)
@@ -319,6 +330,18 @@ static bool has_network(const struct config *c) {
         return decided;
 }
 
+static int take_profile(struct config *c, const struct profile *profile, const char *command,
+                        struct hutch_policy **ret) {
+        int r;
+
+        r = new_part(c->p, policy_dir(c->p), ret, c->err);
+        if (r >= 0)
+                r = profile_read(profile, command, *ret, c->err);
+        if (r >= 0 && !has_network(c))
+                r = config_allow_urls(profile, c->p, c->env, *ret, c->err);
+        return r;
+}
+
 static int read_one_profile(struct config *c, enum part part, const char *name, bool asked, const char *command,
                             bool *ret_own) {
         _cleanup_(profile_freep) struct profile *profile = NULL;
@@ -331,11 +354,7 @@ static int read_one_profile(struct config *c, enum part part, const char *name, 
         if (r >= 0 && text)
                 r = profile_parse(name, text, strlen(text), &profile, c->err);
         if (r >= 0)
-                r = new_part(c->p, policy_dir(c->p), &c->parts[part], c->err);
-        if (r >= 0)
-                r = profile_read(profile, command, c->parts[part], c->err);
-        if (r >= 0 && !has_network(c))
-                r = config_allow_urls(profile, c->p, c->env, c->parts[part], c->err);
+                r = take_profile(c, profile, command, &c->parts[part]);
         if (r < 0)
                 return r;
         *ret_own = profile->files == NULL;
@@ -350,14 +369,62 @@ static int read_one_profile(struct config *c, enum part part, const char *name, 
         return events_add(&c->p->events, &event) < 0 ? error_oom(c->err) : 0;
 }
 
+/* One that a person accepted for the workspace, as long as its text is what was accepted. */
+static int read_accepted_one(struct config *c, const char *name) {
+        _cleanup_(policy_freep) struct hutch_policy *part = NULL;
+        _cleanup_(profile_freep) struct profile *profile = NULL;
+        _cleanup_(trust_freep) struct trust *t = NULL;
+        _cleanup_(freep) char *text = NULL, *fix = NULL;
+        int r;
+
+        r = config_profile_text(name, c->env, &text, NULL);
+        if (r < 0 || !text) /* it does not exist any more */
+                return r == -ENOMEM ? error_oom(c->err) : 0;
+        r = trust_open_profile(c->state, c->trust->workspace, name, text, &t, c->err);
+        if (r < 0 || trust_state(t) == TRUST_NEW)
+                return r;
+        if (trust_state(t) == TRUST_CHANGED) {
+                if (asprintf(&fix, "hutch trust --profile %s", name) < 0) {
+                        fix = NULL;
+                        return error_oom(c->err);
+                }
+                return events_note(&c->p->events, NOTICE_WORKSPACE_UNTRUSTED, name, fix,
+                                   "profile %s changed since it was trusted for this workspace: not applied", name) < 0
+                               ? error_oom(c->err)
+                               : 0;
+        }
+        r = profile_parse(name, text, strlen(text), &profile, c->err);
+        if (r < 0)
+                return r;
+        profile->accepted = true;
+        r = take_profile(c, profile, NULL, &part);
+        if (r >= 0 && !c->parts[PART_ACCEPTED])
+                r = new_part(c->p, policy_dir(c->p), &c->parts[PART_ACCEPTED], c->err);
+        return r < 0 ? r : policy_merge(c->parts[PART_ACCEPTED], part, true, NULL, c->err);
+}
+
+static int read_accepted(struct config *c, const char *chosen) {
+        _cleanup_(strv_freep) char **names = NULL;
+        int r = 0;
+
+        if (!c->trust || !c->state)
+                return 0;
+        if (trust_list_profiles(c->state, c->trust->workspace, &names) < 0)
+                return error_oom(c->err);
+        for (char **name = names; r >= 0 && name && *name; name++)
+                if (!chosen || !streq(*name, chosen))
+                        r = read_accepted_one(c, *name);
+        return r;
+}
+
 /* One of a language, which names files of a workspace, leaves the command its own. */
 static int read_profile(struct config *c, const char *command) {
         bool asked, own = true;
         const char *name = choose_profile(c, command, &asked), *beside;
-        int r;
+        int r = !name && asked ? 0 : read_accepted(c, name); /* --profile none */
 
-        if (!name)
-                return 0;
+        if (r < 0 || !name)
+                return r;
         r = read_one_profile(c, PART_PROFILE, name, asked, command, &own);
         beside = r >= 0 && asked && !own && command ? profile_for_command(command) : NULL;
         return beside ? read_one_profile(c, PART_COMMAND, beside, false, command, &own) : r;
@@ -465,5 +532,6 @@ int config_load(struct hutch_policy *p, const char *command, bool for_person, ch
         for (enum part i = 0; i < N_PARTS; i++)
                 policy_free(c.parts[i]);
         trust_free(c.trust);
+        free(c.state);
         return r;
 }

@@ -98,7 +98,7 @@ static bool guess_registry(const struct plan *plan, const char *text, struct rep
                 {"files.pythonhosted", "python"}, {"proxy.golang.org", "go"},
         };
         struct hutch_event event;
-        char line[128], fix[64];
+        char line[128], fix[128];
 
         if (plan->net_open || plan->network.outbound || !(plan->traits & TRAIT_OWN_NET))
                 return false;
@@ -106,7 +106,9 @@ static bool guess_registry(const struct plan *plan, const char *text, struct rep
                 if (!strstr(text, registries[i].host))
                         continue;
                 snprintf(line, sizeof(line), "a guess: the command needs packages from a registry");
-                snprintf(fix, sizeof(fix), "--profile %s, which allows it", registries[i].profile);
+                snprintf(fix, sizeof(fix),
+                         "--profile %s, or 'hutch trust --profile %s' for every run in this workspace",
+                         registries[i].profile, registries[i].profile);
                 event = event_notice(NOTICE_GUESS, registries[i].profile, fix, line);
                 report_event(report, &event);
                 return true;

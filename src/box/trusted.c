@@ -58,7 +58,7 @@ static int put_difference(struct buf *b, const struct trust_file *f) {
 int config_describe_trust(const struct trust *t, char **ret) {
         _cleanup_(buf_done) struct buf b = {0};
 
-        for (size_t i = 0; i < N_TRUST_FILES; i++) {
+        for (size_t i = 0; i < t->n_files; i++) {
                 const struct trust_file *f = &t->files[i];
                 int r = 0;
 

@@ -199,7 +199,7 @@ int profile_read(const struct profile *profile, const char *command, struct hutc
         _cleanup_(freep) char *name = NULL;
         int r;
 
-        if (asprintf(&name, "profile %s", profile->name) < 0) {
+        if (asprintf(&name, "profile %s%s", profile->name, profile->accepted ? " (hutch trust)" : "") < 0) {
                 name = NULL;
                 return error_oom(err);
         }

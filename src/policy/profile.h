@@ -23,6 +23,7 @@ struct profile {
         char *name, *summary;
         char **commands, **files, **urls, **arguments;
         struct node *root;
+        bool accepted; /* by a person for the workspace, see src/trust: explain shows it */
 };
 
 /* The profiles that come with hutch, by index and by name; NULL past the last, or unknown. */

@@ -1,6 +1,7 @@
 /* See trust.h. */
 #include "trust.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,13 +10,15 @@
 
 #include "../base/hash.h"
 #include "../base/io.h"
+#include "../base/strv.h"
 
+#define PROFILE "profile.yaml"
 static const char *const file_names[N_TRUST_FILES] = {".jail", "hutch.yaml"};
 
 void trust_free(struct trust *t) {
         if (!t)
                 return;
-        for (size_t i = 0; i < N_TRUST_FILES; i++) {
+        for (size_t i = 0; i < t->n_files; i++) {
                 free(t->files[i].path);
                 free(t->files[i].text);
                 free(t->files[i].refused);
@@ -107,10 +110,10 @@ static int read_record(struct trust *t) {
                 return r;
         if (!workspace || strcmp(workspace, t->workspace) != 0) /* half written: accept() puts this file last */
                 return 0;
-        for (size_t i = 0; i < N_TRUST_FILES; i++) {
+        for (size_t i = 0; i < t->n_files; i++) {
                 _cleanup_(freep) char *why = NULL;
 
-                r = trust_read_file(dir, file_names[i], &t->files[i].accepted, &t->files[i].accepted_len, &why);
+                r = trust_read_file(dir, t->files[i].name, &t->files[i].accepted, &t->files[i].accepted_len, &why);
                 if (r < 0)
                         return r == -EPERM ? 0 : r;
         }
@@ -118,48 +121,129 @@ static int read_record(struct trust *t) {
         return 0;
 }
 
-static int name_record(struct trust *t, const char *state) {
+/* The records of a workspace; with `profiles`, those of its profiles. NULL in *ret where no state is known. */
+static int name_record(const char *state, const char *workspace, const char *profiles, char **ret) {
         uint8_t value[HASH_SIZE];
         char hex[HASH_SIZE * 2 + 1];
         struct hash hash;
 
+        *ret = NULL;
         if (!state)
                 return 0;
         hash_init(&hash);
-        hash_put(&hash, t->workspace, strlen(t->workspace));
+        hash_put(&hash, workspace, strlen(workspace));
         hash_end(&hash, value);
         hash_hex(value, hex);
-        if (asprintf(&t->record, "%s/trust/%.32s", state, hex) < 0) {
-                t->record = NULL;
+        if (asprintf(ret, "%s/trust/%.32s%s%s", state, hex, profiles ? "-profiles/" : "", profiles ? profiles : "") <
+            0) {
+                *ret = NULL;
                 return -ENOMEM;
         }
         return 0;
 }
 
-int trust_open(const char *state, const char *workspace, struct trust **ret, struct hutch_error *err) {
+static int start(const char *workspace, struct trust **ret, int *ret_dir, struct hutch_error *err) {
         _cleanup_(trust_freep) struct trust *t = calloc(1, sizeof(*t));
         _cleanup_(closep) int dir = -1;
         char real[PATH_MAX];
-        int r;
 
         if (!t)
                 return error_oom(err);
         if (!realpath(workspace, real) || (dir = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
                 return error_set(err, HUTCH_E_PATH_MISSING, errno, "%s: %s", workspace, errno_text(errno));
         t->workspace = strdup(real);
-        r = t->workspace ? name_record(t, state) : -ENOMEM;
-        for (size_t i = 0; r >= 0 && i < N_TRUST_FILES; i++) {
-                r = read_one(t, i, dir);
-                if (r < 0 && r != -ENOMEM)
-                        return error_set(err, HUTCH_E_IO, r, "%s/%s: %s", real, file_names[i], errno_text(-r));
-        }
-        if (r >= 0)
-                r = read_record(t);
+        if (!t->workspace)
+                return error_oom(err);
+        *ret_dir = take_fd(&dir);
+        *ret = take_ptr(t);
+        return 0;
+}
+
+static int finish(struct trust *t, struct hutch_error *err) {
+        int r = read_record(t);
+
         if (r < 0)
                 return r == -ENOMEM ? error_oom(err)
                                     : error_set(err, HUTCH_E_IO, r, "%s: %s", t->record, errno_text(-r));
+        return 0;
+}
+
+int trust_open(const char *state, const char *workspace, struct trust **ret, struct hutch_error *err) {
+        _cleanup_(trust_freep) struct trust *t = NULL;
+        _cleanup_(closep) int dir = -1;
+        int r = start(workspace, &t, &dir, err);
+
+        if (!t)
+                return r;
+        if (name_record(state, t->workspace, NULL, &t->record) < 0)
+                return error_oom(err);
+        for (size_t i = 0; i < N_TRUST_FILES; i++) {
+                r = read_one(t, t->n_files++, dir);
+                if (r == -ENOMEM)
+                        return error_oom(err);
+                if (r < 0)
+                        return error_set(err, HUTCH_E_IO, r, "%s/%s: %s", t->workspace, file_names[i], errno_text(-r));
+        }
+        r = finish(t, err);
+        if (r < 0)
+                return r;
         *ret = take_ptr(t);
         return 0;
+}
+
+int trust_open_profile(const char *state, const char *workspace, const char *name, const char *text, struct trust **ret,
+                       struct hutch_error *err) {
+        _cleanup_(trust_freep) struct trust *t = NULL;
+        _cleanup_(closep) int dir = -1;
+        int r = start(workspace, &t, &dir, err);
+        struct trust_file *f;
+
+        if (!t)
+                return r;
+        f = &t->files[t->n_files++];
+        f->name = PROFILE;
+        f->text = strdup(text);
+        f->len = strlen(text);
+        if (asprintf(&f->path, "profile %s", name) < 0)
+                f->path = NULL;
+        if (!f->text || !f->path || name_record(state, t->workspace, name, &t->record) < 0)
+                return error_oom(err);
+        r = finish(t, err);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(t);
+        return 0;
+}
+
+static int compare(const void *a, const void *b) {
+        return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* `record` is the directory that holds one for each. */
+static int list_profiles(const char *record, char ***ret) {
+        _cleanup_(strv_freep) char **names = NULL;
+        DIR *dir = opendir(record);
+        struct dirent *entry;
+        int r = 0;
+
+        while (r >= 0 && dir && (entry = readdir(dir)))
+                if (entry->d_name[0] != '.')
+                        r = strv_push(&names, entry->d_name);
+        if (dir)
+                closedir(dir);
+        if (r < 0)
+                return r;
+        if (names)
+                qsort(names, strv_length(names), sizeof(*names), compare);
+        *ret = take_ptr(names);
+        return 0;
+}
+
+int trust_list_profiles(const char *state, const char *workspace, char ***ret) {
+        _cleanup_(freep) char *record = NULL;
+        int r = name_record(state, workspace, "", &record);
+
+        return r < 0 || !record ? r : list_profiles(record, ret);
 }
 
 static bool is_accepted(const struct trust_file *f) {
@@ -171,11 +255,11 @@ static bool is_accepted(const struct trust_file *f) {
 enum trust_state trust_state(const struct trust *t) {
         bool exists = false;
 
-        for (size_t i = 0; i < N_TRUST_FILES; i++)
+        for (size_t i = 0; i < t->n_files; i++)
                 exists |= t->files[i].text || t->files[i].refused;
         if (!t->recorded)
                 return exists ? TRUST_NEW : TRUST_NOTHING;
-        for (size_t i = 0; i < N_TRUST_FILES; i++)
+        for (size_t i = 0; i < t->n_files; i++)
                 if (!is_accepted(&t->files[i]))
                         return TRUST_CHANGED;
         return TRUST_GIVEN;
@@ -227,7 +311,7 @@ static int write_record(const struct trust *t) {
         if (dir < 0)
                 return -EPERM;
         r = write_file(dir, "workspace", NULL, 0);
-        for (size_t i = 0; r >= 0 && i < N_TRUST_FILES; i++)
+        for (size_t i = 0; r >= 0 && i < t->n_files; i++)
                 r = write_file(dir, t->files[i].name, t->files[i].text, t->files[i].len);
         return r < 0 ? r : write_file(dir, "workspace", t->workspace, strlen(t->workspace));
 }
@@ -237,7 +321,7 @@ int trust_accept(const struct trust *t, struct hutch_error *err) {
 
         if (!t->record)
                 return error_set(err, HUTCH_E_IO, ENOENT, "no place to record trust: set HOME or XDG_STATE_HOME");
-        for (size_t i = 0; i < N_TRUST_FILES; i++)
+        for (size_t i = 0; i < t->n_files; i++)
                 if (t->files[i].refused)
                         return error_set(err, HUTCH_E_POLICY_REFUSED, EPERM, "%s cannot be trusted: %s",
                                          t->files[i].path, t->files[i].refused);
@@ -245,15 +329,42 @@ int trust_accept(const struct trust *t, struct hutch_error *err) {
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot record trust in %s: %s", t->record, errno_text(-r)) : 0;
 }
 
-int trust_forget(const struct trust *t, struct hutch_error *err) {
+static int forget_record(const struct trust *t, struct hutch_error *err) {
         _cleanup_(closep) int dir = open_record(t);
 
         if (dir < 0)
                 return 0;
         if (unlinkat(dir, "workspace", 0) < 0 && errno != ENOENT)
                 return error_set(err, HUTCH_E_IO, errno, "cannot remove %s: %s", t->record, errno_text(errno));
-        for (size_t i = 0; i < N_TRUST_FILES; i++)
-                unlinkat(dir, file_names[i], 0);
+        for (size_t i = 0; i < t->n_files; i++)
+                unlinkat(dir, t->files[i].name, 0);
         unlinkat(AT_FDCWD, t->record, AT_REMOVEDIR);
         return 0;
+}
+
+static int forget_profile(const char *record, const char *name, struct hutch_error *err) {
+        struct trust t = {.n_files = 1, .files = {{.name = PROFILE}}};
+        int r;
+
+        if (asprintf(&t.record, "%s/%s", record, name) < 0)
+                return error_oom(err);
+        r = forget_record(&t, err);
+        free(t.record);
+        return r;
+}
+
+/* A workspace is forgotten with its profiles. */
+int trust_forget(const struct trust *t, struct hutch_error *err) {
+        _cleanup_(strv_freep) char **names = NULL;
+        _cleanup_(freep) char *record = NULL;
+        int r = forget_record(t, err);
+
+        if (r < 0 || !t->record || t->n_files == 1)
+                return r;
+        if (asprintf(&record, "%s-profiles", t->record) < 0 || list_profiles(record, &names) < 0)
+                return error_oom(err);
+        for (char **name = names; r >= 0 && name && *name; name++)
+                r = forget_profile(record, *name, err);
+        unlinkat(AT_FDCWD, record, AT_REMOVEDIR);
+        return r;
 }

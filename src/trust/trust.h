@@ -6,6 +6,10 @@
  * any change, a removed file included, needs the person again.
  *
  *   <state>/trust/<hash of the workspace's real path>/{workspace,hutch.yaml,.jail}
+ *   <state>/trust/<hash>-profiles/NAME/{workspace,profile.yaml}
+ *
+ * The second is the profile of a language that a person accepted for a workspace: it has no file there, and what is
+ * compared is the profile's present text.
  *
  * A record belongs to a path. A file that is not in a record did not exist when it was accepted. */
 #pragma once
@@ -37,12 +41,19 @@ struct trust {
         char *workspace; /* its real path */
         char *record;    /* the directory of its record, which may not exist */
         bool recorded;
-        struct trust_file files[N_TRUST_FILES]; /* .jail, hutch.yaml: in the order in which they are read */
+        size_t n_files;
+        struct trust_file
+                files[N_TRUST_FILES]; /* .jail, hutch.yaml: in the order in which they are read; or a profile */
 };
 
 /* Reads a workspace's files and its record. `state` is hutch's state directory, NULL where none is known (then nothing
  * can be accepted). */
 int trust_open(const char *state, const char *workspace, struct trust **ret, struct hutch_error *err);
+/* The same for the profile NAME, whose text is `text`. */
+int trust_open_profile(const char *state, const char *workspace, const char *name, const char *text, struct trust **ret,
+                       struct hutch_error *err);
+/* The names of the profiles that have a record; NULL: none. `workspace` is a real path. 0 or -ENOMEM. */
+int trust_list_profiles(const char *state, const char *workspace, char ***ret);
 void trust_free(struct trust *t);
 void trust_freep(struct trust **t);
 

@@ -114,6 +114,16 @@ checks() { expect "$1" "$(hutch "$1" 2>&1)" "$2"; }
         agree
 }
 
+@test "the profile of C has what ccache compiled on the host, to read, and no workspace gets it by a file alone" {
+        mkdir -p "$HOME/.cache/ccache" && echo object >"$HOME/.cache/ccache/x"
+        : >Makefile
+        expect file "$(hutch -c 'cat ~/.cache/ccache/x' 2>/dev/null)" ""
+        expect profile "$(hutch --profile c -c 'cat ~/.cache/ccache/x; echo $CCACHE_READONLY; echo y >~/.cache/ccache/x' 2>/dev/null)" $'object\n1'
+        expect unchanged "$(cat "$HOME/.cache/ccache/x")" object
+        expect deny "$(hutch explain --profile c true | grep -c '^network   none')" 1
+        agree
+}
+
 @test "a command that would need too much of the home is not given it" {
         mkdir -p "$HOME/.ssh/bin" "$HOME/.config/x/bin" "$HOME/.local/share/hutch/bin"
         for at in .ssh/bin .config/x/bin .local/share/hutch/bin; do

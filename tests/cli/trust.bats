@@ -122,3 +122,41 @@ own; head -c 300000 /dev/zero >>hutch.yaml | hutch.yaml is not read: it is large
         expect "not asked again" "$(granted)" granted
         agree
 }
+
+@test "a language's profile applies to the boxes of one workspace once it was trusted, until its text changes" {
+        hutch explain --net allowlist --allow-host 203.0.113.1:443 true >/dev/null 2>&1 || skip "needs --net allowlist"
+        allowed() { hutch explain "$@" true 2>/dev/null | sed -n 's/^allow *\([^ ]*\) .*(profile \(.*\):.*/\1 \2/p' | tr '\n' ' '; }
+        echo 'registry=https://registry.npmjs.org/' >"$HOME/.npmrc"
+        expect before "$(allowed)" ""
+        ends 125 hutch trust --profile node # no terminal to ask at
+        expect asked "$(allowed)" ""
+        hutch trust --profile node --yes >/dev/null
+        expect accepted "$(allowed)" "registry.npmjs.org:443 node (hutch trust) "
+        expect configuration "$(hutch -c 'cat ~/.npmrc')" 'registry=https://registry.npmjs.org/'
+        expect session "$(allowed --as user)" "registry.npmjs.org:443 node (hutch trust) "
+        expect none "$(allowed --profile none)" ""
+        [[ $(allowed --profile go) == *"registry.npmjs.org:443 node (hutch trust)"* ]] || differs "beside another: $(allowed --profile go)"
+        expect denied "$(hutch explain --net deny true | grep -c '^allow')" 0
+        mkdir "$T/other"
+        expect "another workspace" "$(allowed -d "$T/other")" ""
+        ! hutch -c "ls $HOME/.local/state/hutch/trust || echo x >$HOME/.local/state/hutch/trust/x" 2>/dev/null || differs "a box reaches the record"
+        hutch trust --profile python --yes "$PWD" >/dev/null
+        [[ $(allowed) == *npmjs*pypi* || $(allowed) == *pypi*npmjs* ]] || differs "two: $(allowed)"
+        hutch trust --profile python --forget
+        expect "one forgotten" "$(allowed)" "registry.npmjs.org:443 node (hutch trust) "
+        # The person's own profile of that name is another text.
+        mkdir -p "$HOME/.config/hutch/profiles"
+        hutch profiles show node >own
+        (cat own; echo '    - more.example:443') >"$HOME/.config/hutch/profiles/node.yaml"
+        expect changed "$(allowed)" ""
+        [[ $(notices) == "workspace_untrusted profile node changed since it was trusted for this workspace: not applied" ]] || differs "$(notices)"
+        ask() { printf '%s\n' "$1" | script -qec "$HUTCH_BUILD/hutch true" /dev/null | tr -d '\r'; }
+        [[ $(ask n) == *"+    - more.example:443"*"this profile changed"* ]] || differs "not asked again"
+        expect no "$(allowed)" ""
+        ask y >/dev/null
+        [[ $(allowed) == *more.example* ]] || differs "not applied after yes: $(allowed)"
+        hutch trust --forget
+        expect forgotten "$(allowed)" ""
+        expect removed "$(ls "$HOME/.local/state/hutch/trust")" ""
+        agree
+}

@@ -20,6 +20,27 @@ load helper
         [ "$(./prog)" = built ]
 }
 
+@test "C: make and CMake with ccache, whose cache of the host is used, and on the host again" {
+        need gcc make ccache cmake
+        unset XDG_CACHE_HOME # as ccache has it
+        printf 'int add(int a, int b) { return a + b; }\n' >add.c
+        printf 'int add(int, int);\nint main(void) { return add(1, 2) - 3; }\n' >t.c
+        printf 'check: t\n\t./t\nt: t.o add.o\n\tgcc -o $@ $^\n%%.o: %%.c\n\tccache gcc -c -o $@ $<\n' >Makefile
+        printf 'cmake_minimum_required(VERSION 3.13)\nproject(p C)\nenable_testing()\nadd_executable(t t.c add.c)\nadd_test(NAME t COMMAND t)\n' >CMakeLists.txt
+        make check && rm t *.o
+        run hutch --profile c --env CCACHE_LOGFILE="$PWD/log" make check
+        [ "$status" -eq 0 ] || differs "make: $output"
+        expect hits "$(grep -c 'Result: direct_cache_hit' log)" 2
+        echo '/* changed */' >>add.c
+        ends 0 hutch --profile c make check # what is not in the cache is compiled
+        ends 0 make check
+        run hutch --profile c -c 'cmake -S . -B b -D CMAKE_C_COMPILER_LAUNCHER=ccache && cmake --build b && ctest --test-dir b'
+        [ "$status" -eq 0 ] || differs "cmake: $output"
+        touch add.c
+        ends 0 cmake --build b
+        agree
+}
+
 @test "python3: venv, and its absolute paths hold in the box" {
         need python3
         hutch /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || skip "needs python3-venv"
