@@ -200,13 +200,22 @@ static const struct timespec *find_begun(const struct layer_box *box, const stru
         return room;
 }
 
+/* Of a box whose only run was killed. An apply goes by the record, because what it does itself changes the host's
+ * times. */
+static bool is_unrecorded(const struct layer_box *box, const struct layer_pair *layer) {
+        return box->lock >= 0 && !layer->view && strv_length(box->meta.chain) == 0 &&
+               faccessat(layer->directory, "base", F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
 static int read_layer(const struct layer_box *box, struct layer_pair *layer, bool record, struct hutch_error *err) {
         _cleanup_(index_done) struct index index = {0};
         struct timespec room;
         int r = 0;
 
         if (record)
-                r = review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), err);
+                r = review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), false, err);
+        else if (is_unrecorded(box, layer))
+                (void) review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), true, NULL);
         if (r < 0)
                 return r;
         r = review_changes(&layer->pair, layer->directory, &layer->list, err);
@@ -249,7 +258,7 @@ int changes_record_missed(const struct layer_box *box, size_t n, const struct la
 
         if (now->n == 0 || strv_length(box->meta.chain) > 0 || layer_is_system(&box->meta, n))
                 return 0;
-        return review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), err);
+        return review_record_base(&layer->pair, layer->directory, find_begun(box, layer, &room), true, err);
 }
 
 int changes_any(const struct layer_box *box, struct hutch_error *err) {

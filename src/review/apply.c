@@ -258,9 +258,11 @@ static int clean_layer(struct apply *a, char *const *paths, struct hutch_error *
                 if (a->fates[i].settled && a->fates[i].status == APPLY_DONE && a->options->hunks) {
                         base_restamp(&a->base, a->list.items[i].path, a->pair->lower);
                         remaining[left.n++] = a->list.items[i];
-                } else if (a->fates[i].settled && a->fates[i].status == APPLY_DONE)
+                } else if (a->fates[i].settled && a->fates[i].status == APPLY_DONE) {
                         applied[done.n++] = a->list.items[i];
-                else
+                        if (S_ISDIR(a->list.items[i].new_mode)) /* it stays in the layer for what is in it */
+                                base_restamp(&a->base, a->list.items[i].path, a->pair->lower);
+                } else
                         remaining[left.n++] = a->list.items[i];
         r = drop_settled(&a->view, &a->journal, paths, &done, &left, err);
         return r < 0 ? r : base_forget(a->journal.layer, &a->base, &a->view, &left, err);
@@ -288,6 +290,7 @@ static int prepare(struct apply *a, int layer, const struct change_list *reviewe
         if (r >= 0)
                 r = base_load(a->journal.layer, &a->base, err);
         a->view.base = &a->base;
+        a->base.resumed = a->journal.resumed;
         if (r >= 0)
                 r = walk_changes(&a->view, WALK_FULL, &a->list, err);
         if (r < 0)

@@ -14,6 +14,7 @@
 
 #define HEAD "hutch-base-2"
 #define HEAD_OLD "hutch-base-1" /* of hutch 0.1.0: stamps without hashes, and nothing about what hides */
+#define LATE_DIRECTORY "~ "
 #define MOST ((size_t) 1 << 30)
 #define HASH_MOST ((uint64_t) 16 << 20) /* larger files go by inode, size and mtime */
 
@@ -110,6 +111,8 @@ static bool get_stamp(const char *text, bool old, struct base_stamp *s, const ch
                 *ret_path = text + 2;
                 return true;
         }
+        s->late = startswith(text, LATE_DIRECTORY);
+        text += s->late ? strlen(LATE_DIRECTORY) : 0;
         s->exists = true;
         if (!get_number(&text, 10, ' ', &s->ino) || !get_number(&text, 8, ' ', &mode) ||
             !get_number(&text, 10, ' ', &s->size) || !get_time(&text, &s->mtime) || !get_time(&text, &s->ctime) ||
@@ -218,9 +221,11 @@ static void put_stamp(struct base_writer *writer, const struct base_stamp *s) {
         char hash[HASH_SIZE * 2 + 1] = "-";
 
         begin(writer);
-        if (!s->exists || s->late)
+        if (!s->exists || (s->late && !S_ISDIR(s->mode)))
                 buf_puts(b, s->late ? "! " : "- ");
         else {
+                if (s->late)
+                        buf_puts(b, LATE_DIRECTORY);
                 if (s->hashed)
                         hash_hex(s->hash, hash);
                 buf_printf(b, "%" PRIu64 " %o %" PRIu64 " %lld.%09ld %lld.%09ld %s ", s->ino, s->mode, s->size,
@@ -281,6 +286,18 @@ void base_writer_put_kept(struct base_writer *writer, int layer, int lower, cons
         make_stamp(lower, path, host, &stamp);
         if (stamp.hashed && S_ISREG(stamp.mode))
                 merge_keep_base(layer, lower, path, stamp.hash);
+        put_stamp(writer, &stamp);
+}
+
+void base_writer_put_late(struct base_writer *writer, const char *path, const struct stat *host) {
+        struct base_stamp stamp;
+
+        if (!S_ISDIR(host->st_mode)) {
+                base_writer_put_foreign(writer, path, false);
+                return;
+        }
+        make_stamp(-1, path, host, &stamp);
+        stamp.late = true;
         put_stamp(writer, &stamp);
 }
 
@@ -427,26 +444,35 @@ bool base_equals_box(const struct base_stamp *s, int dir, const char *name, cons
         return r >= 0 && memcmp(hash, s->hash, HASH_SIZE) == 0;
 }
 
-/* For a layer of which nothing was recorded: its run was killed. */
+/* For a layer of which nothing was recorded: its run was killed, and the record could not be made since. */
 static const char *check_by_birth(struct view *view, const char *path, const struct stat *lower) {
         struct timespec birth;
 
-        if (S_ISDIR(lower->st_mode))
-                return NULL;
-        if (!view_birth(view, path, &birth))
+        if (S_ISDIR(lower->st_mode) || !view_birth(view, path, &birth))
                 return "what the host had there before is not known";
         return view_is_later(&lower->st_ctim, &birth) ? "the host changed it since" : NULL;
 }
 
-static const char *check_directory(const struct base_stamp *stamp, const struct change *change,
+/* Whether the directory has a mode that an apply gives it until it is filled: 0700 a new one, and another one what its
+ * owner needs besides. */
+static bool is_half_made(const struct base *base, const struct base_stamp *stamp, const struct stat *lower) {
+        return base->resumed &&
+               lower->st_mode == (S_ISDIR(stamp->mode) ? stamp->mode | 0700 : (mode_t) (S_IFDIR | 0700));
+}
+
+/* Of a directory that both have, what is in it is compared by itself. One that the box does not have goes once it is
+ * empty, and must be the one that the box saw. */
+static const char *check_directory(const struct base *base, const struct base_stamp *stamp, const struct change *change,
                                    const struct stat *lower) {
-        if (S_ISDIR(change->new_mode))
-                return stamp && S_ISDIR(stamp->mode) && change->mode_changed && stamp->mode != lower->st_mode
-                               ? "the host changed its mode since"
-                               : NULL;
-        if (!stamp || stamp->late)
-                return NULL; /* it goes only if it is empty */
-        return stamp->exists && S_ISDIR(stamp->mode) ? NULL : "the host made a directory of that name since";
+        bool both = S_ISDIR(change->new_mode);
+
+        if (both && (!change->mode_changed || (stamp && is_half_made(base, stamp, lower))))
+                return NULL;
+        if (!stamp || !S_ISDIR(stamp->mode))
+                return "the host made a directory of that name since";
+        if (stamp->late)
+                return "the host changed it since";
+        return stamp->mode != lower->st_mode ? "the host changed its mode since" : NULL;
 }
 
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
@@ -459,7 +485,7 @@ const char *base_check(const struct base *base, struct view *view, const struct 
                 return S_ISDIR(change->new_mode) && S_ISDIR(lower->st_mode) ? NULL
                                                                             : check_by_birth(view, change->path, lower);
         if (S_ISDIR(lower->st_mode))
-                return check_directory(stamp, change, lower);
+                return check_directory(base, stamp, change, lower);
         if (!stamp || !stamp->exists)
                 return "the host made one of that name since";
         if (stamp->late)

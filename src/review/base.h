@@ -11,7 +11,11 @@
  *
  * A host file may change after the box covered it and before the run ends. The upper's entry has a birth time: a host
  * file with a later ctime was changed without the box seeing it, and its stamp is marked (`late`). This is skipped
- * where the host's times come from another clock (network file systems).
+ * where the host's times come from another clock (network file systems). What a killed run did is recorded later,
+ * before the next run or review; then a host file counts as late unless it is known to be older.
+ *
+ * A directory's ctime says no more than that something changed: its mode, or the names in it. Its stamp keeps both the
+ * mode that was found and the mark; a late directory is neither removed nor given another mode.
  *
  * Whether the host has changed something since is decided by content, not by times: a host's `touch` is no conflict,
  * nor is the new ctime of a file that loses one of its hard links.
@@ -31,7 +35,7 @@
 struct base_stamp {
         char *path;
         bool exists; /* false: the host had nothing there */
-        bool late;   /* the box did not start from what the host has */
+        bool late;   /* the box may not have started from what the host had */
         bool hashed;
         size_t order; /* of several for a path the first one counts */
         uint64_t ino, size;
@@ -42,6 +46,7 @@ struct base_stamp {
 
 struct base {
         bool recorded;             /* false: there is no record at all */
+        bool resumed;              /* an apply was killed: directories may have the modes that it gives for a moment */
         struct base_stamp *stamps; /* sorted by path */
         size_t n;
         char **hiding; /* sorted: what hid the host's names when the record was made */
@@ -61,12 +66,12 @@ bool base_never_saw(const struct base *base, const char *path);
 int base_forget(int layer, const struct base *base, struct view *view, const struct change_list *kept,
                 struct hutch_error *err);
 
-/* Why the host's entry (NULL: none) differs from what the box started from; NULL if it does not. Directories do not,
- * unless both sides changed the mode. */
+/* Why the host's entry (NULL: none) differs from what the box started from; NULL if it does not. Directories are
+ * compared by their mode, and only where the box removed it or gave it another one. */
 const char *base_check(const struct base *base, struct view *view, const struct change *change,
                        const struct stat *lower);
 
-/* A path's stamp becomes what the host has now: a part of the change was taken. */
+/* A path's stamp becomes what the host has now: a part of the change was taken, or a directory was made. */
 void base_restamp(struct base *base, const char *path, int lower);
 
 /* Whether the host's entry still matches the stamp. */
@@ -87,6 +92,8 @@ struct base_writer {
 void base_writer_put(struct base_writer *writer, int lower, const char *path, const struct stat *host);
 /* The same of a file that the box has, too: its content is kept. */
 void base_writer_put_kept(struct base_writer *writer, int layer, int lower, const char *path, const struct stat *host);
+/* The same of what the host changed after the box covered it. */
+void base_writer_put_late(struct base_writer *writer, const char *path, const struct stat *host);
 /* The host has something else than what the box started from, which was nothing or something. */
 void base_writer_put_foreign(struct base_writer *writer, const char *path, bool had_nothing);
 /* The upper's entry here hides what the host has beneath. */

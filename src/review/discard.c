@@ -80,5 +80,9 @@ int review_discard(const struct review_pair *pair, int layer, char *const *paths
                         r = error_set(err, HUTCH_E_IO, r, "cannot discard the changes of %s: %s", pair->host_path,
                                       errno_text(-r));
         }
-        return r < 0 ? r : forget(&view, &journal, err);
+        if (r >= 0)
+                r = forget(&view, &journal, err);
+        if (r >= 0)
+                (void) journal_end(&journal); /* of a killed apply */
+        return r;
 }

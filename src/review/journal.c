@@ -49,9 +49,7 @@ static int recover(struct journal *journal, const struct review_pair *pair, stru
                 for (char *p = data + strlen(data) + 1; p < data + len; p += strlen(p) + 1)
                         sweep_folder(pair->lower, p, prefix);
         }
-        if (unlinkat(journal->layer, FILE_NAME, 0) < 0)
-                return error_set(err, HUTCH_E_IO, errno, "cannot remove the journal of an earlier apply: %s",
-                                 errno_text(errno));
+        journal->resumed = true;
         return 0;
 }
 

@@ -3,7 +3,7 @@
  * Apply makes temporary names in directories of the host. Before the first one it records (`apply` in the layer
  * directory) the random token that they all carry, and the directories in which they may be. An apply that is killed
  * leaves this behind; the next holder of the lock removes exactly those names. A name that merely looks like one is not
- * touched.
+ * touched. The journal itself stays until an apply or a discard goes to its end.
  *
  * What leaves the upper goes to `trash` in one rename and is removed there: a discard of a large directory is atomic.
  */
@@ -20,6 +20,7 @@ struct journal {
         uint64_t in_trash;
         uint64_t counter;
         char token[17];
+        bool resumed; /* an apply was killed, and is not finished */
 };
 
 #define JOURNAL_EMPTY                                                                                                  \

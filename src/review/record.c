@@ -12,9 +12,10 @@ struct record {
         int layer;
         const struct base *known;
         const struct timespec *begun;
+        bool missed; /* the run was killed: nothing was recorded at its end */
         struct change_list list;
         bool *unseen; /* of each item: the box never saw it, or anything beneath it */
-        bool *late;   /* of each item: a directory that changed behind the box's back */
+        bool *late;   /* of each item: it changed behind the box's back */
         struct base_writer writer;
 };
 
@@ -64,12 +65,13 @@ static bool was_hidden(const struct base *known, const char *path) {
         return false;
 }
 
-/* Whether the host's entry changed after the box covered it. */
+/* Whether the host's entry changed after the box covered it. Where that is not known, the time that passed decides: a
+ * run that ended, or one that was killed some time ago. */
 static bool is_late(struct record *r, const char *path, const struct stat *st) {
         struct timespec birth;
 
         if (!view_birth(&r->view, path, &birth))
-                return false;
+                return r->missed;
         if (r->begun && view_is_later(&birth, r->begun))
                 birth = *r->begun;
         return view_is_later(&st->st_ctim, &birth);
@@ -85,8 +87,8 @@ static void record_hidden(struct record *r, size_t i, const struct stat *st) {
         if (r->unseen[i])
                 return;
         r->late[i] = (parent && r->late[above]) || is_late(r, path, st);
-        if (r->late[i] && !S_ISDIR(st->st_mode))
-                base_writer_put_foreign(&r->writer, path, false);
+        if (r->late[i])
+                base_writer_put_late(&r->writer, path, st);
         else
                 base_writer_put(&r->writer, r->view.pair->lower, path, st);
 }
@@ -103,9 +105,10 @@ static void record_item(struct record *r, size_t i) {
                 record_hidden(r, i, &st);
         else if (exists && was_hidden(r->known, c->path))
                 r->unseen[i] = true;
-        else if (!c->is_hidden && exists && !S_ISDIR(st.st_mode) && is_late(r, c->path, &st))
-                base_writer_put_foreign(&r->writer, c->path, false);
-        else if (!c->is_hidden && exists && S_ISREG(st.st_mode) && S_ISREG(c->new_mode))
+        else if (!c->is_hidden && exists && is_late(r, c->path, &st)) {
+                r->late[i] = true;
+                base_writer_put_late(&r->writer, c->path, &st);
+        } else if (!c->is_hidden && exists && S_ISREG(st.st_mode) && S_ISREG(c->new_mode))
                 base_writer_put_kept(&r->writer, r->layer, r->view.pair->lower, c->path, &st);
         else if (!c->is_hidden)
                 base_writer_put(&r->writer, r->view.pair->lower, c->path, exists ? &st : NULL);
@@ -113,11 +116,14 @@ static void record_item(struct record *r, size_t i) {
                 base_writer_put_hiding(&r->writer, c->path);
 }
 
-int review_record_base(const struct review_pair *pair, int layer, const struct timespec *begun,
+int review_record_base(const struct review_pair *pair, int layer, const struct timespec *begun, bool missed,
                        struct hutch_error *err) {
         _cleanup_(base_done) struct base known = {0};
-        _cleanup_(record_done) struct record record = {
-                .view = {.pair = pair, .upper.root = pair->upper}, .layer = layer, .known = &known, .begun = begun};
+        _cleanup_(record_done) struct record record = {.view = {.pair = pair, .upper.root = pair->upper},
+                                                       .layer = layer,
+                                                       .known = &known,
+                                                       .begun = begun,
+                                                       .missed = missed};
         int r = base_load(layer, &known, err);
 
         if (r < 0)

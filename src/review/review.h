@@ -92,8 +92,9 @@ int review_diff(const struct review_pair *pair, const struct change *change, con
 void review_put_path(struct buf *out, const char *path);
 
 /* Records what the host's files behind the present changes are like, right after a run; see base.h. `begun` is NULL, or
- * the time since when the box saw a copy of the host's files instead of the files themselves. */
-int review_record_base(const struct review_pair *pair, int layer, const struct timespec *begun,
+ * the time since when the box saw a copy of the host's files instead of the files themselves. `missed`: the run was
+ * killed, and is recorded some time after. */
+int review_record_base(const struct review_pair *pair, int layer, const struct timespec *begun, bool missed,
                        struct hutch_error *err);
 
 #define REVIEW_FORCE_CHANGED (1u << 0)   /* also where the host's file changed since */

@@ -49,7 +49,7 @@ static int add(struct compared *c, enum change_kind kind, const char *path, mode
 static bool is_late(struct compared *c, const char *path, const struct stat *host) {
         struct timespec birth;
 
-        if (S_ISDIR(host->st_mode) || !view_birth(&c->view, path, &birth))
+        if (!view_birth(&c->view, path, &birth))
                 return false;
         if (c->begun && view_is_later(&birth, c->begun))
                 birth = *c->begun;
@@ -68,7 +68,7 @@ static int stamp(struct compared *c, const char *path, mode_t mode) {
         if (r <= 0)
                 return r;
         if (host.st_mode && is_late(c, path, &host))
-                base_writer_put_foreign(&c->writer, path, false);
+                base_writer_put_late(&c->writer, path, &host);
         else if (S_ISREG(host.st_mode) && S_ISREG(mode))
                 base_writer_put_kept(&c->writer, c->layer, c->view.pair->lower, path, &host);
         else

@@ -387,6 +387,23 @@ echo '* filter=x' >.gitattributes                                          | .gi
         agree
 }
 
+@test "hutch killed: a directory that the host changed since stays" {
+        mkdir -p d/sub e && touch d/f && sleep 0.02
+        "$HUTCH_BUILD/hutch" --workspace cow -c "rm -r d e; touch new; echo begun; sleep $NAP" >"$T/begun" 3>&- &
+        pid=$!
+        appears "$T/begun"
+        kill -9 $pid
+        wait $pid 2>/dev/null || true
+        gone "sleep $NAP"
+        chmod 700 d/sub
+        run hutch apply
+        [ "$status" -ne 0 ] && [[ $output == *"d/sub: the host changed it since"* ]] || differs "$output"
+        [ -d d/sub ] && [ ! -e d/f ] && [ ! -e e ] && [ -e new ] || differs "$(find .)"
+        hutch discard
+        traceless
+        agree
+}
+
 @test "the box cannot reach its layer" {
         run hutch --workspace cow -c "echo >new; ls $STATE 2>&1; find / -xdev -name upper -path '*hutch*' 2>/dev/null; setfattr -n user.overlay.opaque -v y src 2>/dev/null; cat src/main.c"
         [[ $output == *int* && $output != */upper* && $output != *lock* ]] || differs "$output"

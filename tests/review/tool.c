@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
         } else if (streq(verb, "diff"))
                 r = show_diff(&pair, layer, &err);
         else if (streq(verb, "record"))
-                r = review_record_base(&pair, layer, NULL, &err);
+                r = review_record_base(&pair, layer, NULL, false, &err);
         else if (streq(verb, "discard"))
                 r = review_discard(&pair, layer, paths, &err);
         else if (streq(verb, "apply")) {
