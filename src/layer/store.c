@@ -103,6 +103,14 @@ static int take_lock(struct layer_box *box, int create) {
         return flock(box->lock, LOCK_EX | LOCK_NB) < 0 ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
 }
 
+/* Whether the box was thrown away between its opening and its locking. */
+static bool is_gone(const struct layer_box *box) {
+        struct stat own, now;
+
+        return fstat(box->fd, &own) < 0 || stat(box->path, &now) < 0 || own.st_ino != now.st_ino ||
+               own.st_dev != now.st_dev;
+}
+
 /* Its directory by the path that has no links in it: only such are attached later. */
 static int open_box(struct layer_box *box) {
         char real[PATH_MAX];
@@ -312,6 +320,11 @@ int layer_look(const char *root, const char *id, struct layer_box **ret) {
         return 0;
 }
 
+/* It may be one that is being made or removed, or was when hutch was killed. */
+static int refuse_missing(const char *id, struct hutch_error *err) {
+        return error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "no such box: '%s' (see 'hutch boxes')", id);
+}
+
 int layer_open(const char *root, const char *id, struct layer_box **ret, struct hutch_error *err) {
         _cleanup_(layer_freep) struct layer_box *box = new_box();
         int r;
@@ -325,16 +338,19 @@ int layer_open(const char *root, const char *id, struct layer_box **ret, struct 
                 return error_oom(err);
         r = open_box(box);
         if (r < 0)
-                return error_set(err, HUTCH_E_PATH_MISSING, r, "no such box: '%s' (see 'hutch boxes')", id);
+                return refuse_missing(id, err);
         r = take_lock(box, 0);
-        if (r == -ENOENT)
-                return error_set(err, HUTCH_E_PATH_MISSING, r, "no such box: '%s' (see 'hutch boxes')", id);
         if (r == -EBUSY)
                 return error_set(err, HUTCH_E_IO, r, "box %s is in use: it runs, or another hutch reviews it", id);
+        if (r == -ENOENT || (r >= 0 && is_gone(box)))
+                return refuse_missing(id, err);
         if (r >= 0)
                 r = stack_recover(box);
-        if (r >= 0)
+        if (r >= 0) {
                 r = layer_meta_read(box->fd, "meta", &box->meta);
+                if (r == -ENOENT)
+                        return refuse_missing(id, err);
+        }
         if (r >= 0) {
                 r = layer_settle_copies(box, err); /* its previous holder was killed */
                 if (r < 0)
@@ -439,20 +455,24 @@ static void forget_reviewed(int state, const char *root) {
 int layer_remove(struct layer_box *box, struct hutch_error *err) {
         _cleanup_(freep) char *root = NULL;
         _cleanup_(closep) int dir = -1;
+        bool thrown;
         int r;
 
-        /* What is no box any more names no layers; killed here, the rest is swept. */
+        r = path_dirname(box->path, &root);
+        if (r >= 0) {
+                dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                r = dir < 0 ? -errno : 0;
+        }
+        /* One rename, and no process finds the box any more. Killed after it, the rest is swept. */
+        thrown = r >= 0 && box->state >= 0 && trash_put(box->state, dir, path_basename(box->path)) >= 0;
         if (box->fd >= 0) {
                 (void) unlinkat(box->fd, "meta", 0);
                 (void) unlinkat(box->fd, "meta.next", 0);
         }
         if (box->state >= 0 && box->meta.id)
                 frozen_unref(box->state, box->meta.chain, NULL, box->meta.id);
-        r = path_dirname(box->path, &root);
-        if (r >= 0) {
-                dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                r = dir < 0 ? -errno : tree_remove(dir, path_basename(box->path));
-        }
+        if (r >= 0 && !thrown) /* on a full disk there may be no trash */
+                r = tree_remove(dir, path_basename(box->path));
         if (box->state >= 0)
                 trash_empty(box->state);
         if (r >= 0 && box->state >= 0)

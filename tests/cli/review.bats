@@ -201,3 +201,29 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
         rm -f socket
         agree
 }
+
+@test "killed while it removes a box: the box is there or it is not, and nothing is left" {
+        command -v strace >/dev/null || skip "strace is needed"
+        killed_at() { # killed_at VERB N: before its n-th removal
+                cow 'mkdir new; echo >new/a'
+                strace -f -qq -o "$T/trace" -e "inject=unlinkat:signal=KILL:when=$2" "$HUTCH_BUILD/hutch" "$1" >/dev/null 2>&1 3>&- &&
+                        differs "$1 was not killed at $2"
+                run hutch discard --box "$(box)"
+                [ "$status" -eq 0 ] || [[ $output == *"no such box: '$(box)'"* ]] || differs "$1 at $2: $output"
+                hutch boxes >/dev/null
+                traceless
+                rm -rf new
+        }
+        each '
+                discard | 1
+                discard | 3
+                discard | 4
+                discard | 5
+                discard | 9
+                discard | 20
+                apply   | 12
+                apply   | 13
+                apply   | 14
+                apply   | 18' killed_at
+        agree
+}
