@@ -170,7 +170,7 @@ static int note_folder(struct unpack *u, const char *path, const struct archive_
                 return -ENOMEM;
         }
         u->directories[u->n_folders++] =
-                (struct directory){.path = copy, .mode = item->mode & 07777, .mtime = {item->sec, item->nsec}};
+                (struct directory){.path = copy, .mode = item->mode & 01777, .mtime = {item->sec, item->nsec}};
         return 0;
 }
 
@@ -402,6 +402,26 @@ static int check_links(struct unpack *u, const struct review_pair *pair, struct 
         return 0;
 }
 
+/* A directory's set-id bits are never the archive's: it keeps those that the host's has, and a new one gets what
+ * mkdir(2) would give it, which in a directory shared by a group is the set-group-id bit. */
+static mode_t host_bits(int lower, const char *path) {
+        _cleanup_(freep) char *above = strdup(path);
+        mode_t own = S_ISUID | S_ISGID;
+        struct stat st;
+
+        while (above && lower >= 0) {
+                char *slash = strrchr(above, '/');
+
+                if (tree_stat(lower, above, &st) >= 0 && S_ISDIR(st.st_mode))
+                        return st.st_mode & own;
+                if (!above[0])
+                        break;
+                *(slash ? slash : above) = 0;
+                own = S_ISGID;
+        }
+        return 0;
+}
+
 int unpack_end(struct unpack *u, const struct review_pair *pair, int layer, bool links, struct hutch_error *err) {
         int lower = pair->lower;
         int r = finish_file(u, err);
@@ -423,7 +443,8 @@ int unpack_end(struct unpack *u, const struct review_pair *pair, int layer, bool
                 const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, directory->mtime};
                 _cleanup_(closep) int fd = tree_open(u->upper, directory->path, O_RDONLY | O_DIRECTORY);
 
-                if (fd < 0 || fchmod(fd, directory->mode) < 0 || futimens(fd, times) < 0)
+                if (fd < 0 || fchmod(fd, directory->mode | host_bits(lower, directory->path)) < 0 ||
+                    futimens(fd, times) < 0)
                         return fail(err, directory->path, fd < 0 ? fd : -errno);
         }
         return r < 0 || lower < 0 ? r : write_base(u, lower, layer, err);

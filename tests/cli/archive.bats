@@ -181,6 +181,18 @@ E
         agree
 }
 
+@test "an archive gives directories no set-id bits, and takes none of the host's" {
+        need zstd
+        mkdir shared && chmod 2775 shared
+        make bits.tar.zst 'start(); d = dict(type=tarfile.DIRTYPE, mode=0o6775); add(U + "new", **d); add(U + "shared", **d); add(U + "shared/new", **d); add(U + "shared/f", b"x")'
+        hutch import "$T/bits.tar.zst" >/dev/null
+        hutch apply >/dev/null
+        [ "$(stat -c %a new shared shared/new)" = $'775\n2775\n2775' ] || differs "$(stat -c %a new shared shared/new)"
+        rm -r new shared
+        traceless
+        agree
+}
+
 @test "W3a, W3b: an archive chooses no directory of the host" {
         need zstd
         mkdir -p "$HOME/sec"
