@@ -65,7 +65,7 @@ void doctor_first_gap(const struct probes *p, char *ret, size_t room) {
 static void put_apparmor_remedy(struct buf *b) {
         static const char *const names[] = {"hutch", "hutch-warden"};
 
-        buf_puts(b, "AppArmor restricts user namespaces (Ubuntu 24.04 and newer). As root:\n"
+        buf_puts(b, "AppArmor restricts user namespaces here (Ubuntu 24.04 and newer do). As root:\n"
                     "  cat >/etc/apparmor.d/hutch <<'EOF'\n"
                     "  abi <abi/4.0>,\n"
                     "  include <tunables/global>\n");
@@ -92,8 +92,6 @@ static void put_namespace_remedy(struct buf *b, const struct probes *p) {
                             "/docker-seccomp.json --security-opt apparmor=unconfined "
                             "--security-opt systempaths=unconfined …\n"
                             "Kubernetes: securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}");
-        else if (p->apparmor_switch)
-                put_apparmor_remedy(b);
         else if (p->debian_switch)
                 buf_puts(b, "switched off by a sysctl. As root:\n"
                             "  sysctl -w kernel.unprivileged_userns_clone=1\n"
@@ -102,6 +100,8 @@ static void put_namespace_remedy(struct buf *b, const struct probes *p) {
                 buf_puts(b, "the limit on user namespaces is 0 or reached. As root:\n"
                             "  sysctl -w user.max_user_namespaces=15000\n"
                             "  echo user.max_user_namespaces=15000 >/etc/sysctl.d/60-hutch.conf");
+        else if (p->apparmor)
+                put_apparmor_remedy(b);
         else
                 buf_puts(b, "this kernel has no user namespaces for ordinary users (CONFIG_USER_NS), or a security "
                             "module forbids them");

@@ -171,6 +171,14 @@ static bool file_says(const char *path, const char *what) {
         return read_whole_file(AT_FDCWD, path, 65536, &text, NULL) >= 0 && startswith(text, what);
 }
 
+/* Whether an AppArmor profile confines this process: the kernel has the module, and the label is not "unconfined". */
+static bool has_apparmor_profile(void) {
+        _cleanup_(freep) char *label = NULL;
+
+        return read_whole_file(AT_FDCWD, "/proc/self/attr/apparmor/current", 4096, &label, NULL) >= 0 && label[0] &&
+               !startswith(label, "unconfined");
+}
+
 static void look_around(struct probes *p) {
         _cleanup_(freep) char *status = NULL;
         struct utsname names;
@@ -179,7 +187,8 @@ static void look_around(struct probes *p) {
         if (uname(&names) == 0)
                 snprintf(p->kernel, sizeof(p->kernel), "%.63s", names.release);
         p->debian_switch = file_says("/proc/sys/kernel/unprivileged_userns_clone", "0");
-        p->apparmor_switch = file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1");
+        p->apparmor =
+                file_says("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") || has_apparmor_profile();
         p->no_namespaces = file_says("/proc/sys/user/max_user_namespaces", "0\n");
         p->in_container = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 ||
                           access("/var/run/secrets/kubernetes.io", F_OK) == 0;

@@ -30,9 +30,9 @@ struct probe {
 
 struct probes {
         struct probe of[N_PROBES];
-        bool debian_switch;   /* kernel.unprivileged_userns_clone is 0 */
-        bool apparmor_switch; /* kernel.apparmor_restrict_unprivileged_userns is 1 */
-        bool no_namespaces;   /* user.max_user_namespaces is 0 */
+        bool debian_switch; /* kernel.unprivileged_userns_clone is 0 */
+        bool apparmor;      /* AppArmor restricts user namespaces, or confines this process */
+        bool no_namespaces; /* user.max_user_namespaces is 0 */
         bool in_container;
         bool filtered; /* a foreign system call filter applies to us */
         char kernel[64];
