@@ -81,7 +81,9 @@ static bool get_other(struct relay *relay, struct flow *f, struct address *ret) 
 
 static void fail(struct relay *relay, struct flow *f, int errnum, const char *why) {
         if (!f->into_box)
-                relay_report_unreached(relay, &f->address, f->port, false, f->name, errnum, why);
+                relay_report_unreached(relay, &f->address, f->port, f->held.kept ? UNREACHED_HELD : UNREACHED_RESET,
+                                       f->name, errnum, why);
+        hold_answer(relay, f, errnum);
         flow_close(relay, f);
 }
 
@@ -139,9 +141,14 @@ void connect_tick(struct relay *relay, uint64_t now) {
                         fail_to_connect(relay, f, ETIMEDOUT);
 }
 
-/* Connected; a handshake that is judged has as much time again. */
+/* Connected; a handshake that is judged has as much time again. Held connections are not judged by what they send. */
 static void begin_carrying(struct relay *relay, struct flow *f) {
         flow_stop_waiting(f);
+        if (f->held.listed) {
+                f->stage = FLOW_ADMITTED;
+                hold_answer(relay, f, 0);
+                return;
+        }
         f->stage = FLOW_CARRYING;
         if (f->hello != HELLO_DONE)
                 flow_wait_in(f, &relay->connects, relay_now_ms() + CONNECT_MS);

@@ -30,7 +30,8 @@ static void close_datagram(struct relay *relay, struct datagram *d) {
         d->closed = true;
         closep(&d->ends[0].source.fd);
         closep(&d->ends[1].source.fd);
-        relay_report(relay, RELAY_CLOSED, &d->address, d->port, true, d->name, d->rule, d->bytes[0], d->bytes[1]);
+        relay_report(relay, RELAY_CLOSED, &d->address, d->port, UNREACHED_UDP, d->name, d->rule, d->bytes[0],
+                     d->bytes[1]);
         relay->n_datagrams--;
 }
 
@@ -61,7 +62,7 @@ static void on_data(struct relay *relay, struct source *source, uint32_t events 
                 if (n < 0 && errno == EAGAIN)
                         break;
                 if (n < 0 && from == 1) /* its ICMP message does not reach the box */
-                        relay_report_unreached(relay, &d->address, d->port, true, d->name, errno, NULL);
+                        relay_report_unreached(relay, &d->address, d->port, UNREACHED_UDP, d->name, errno, NULL);
                 if (n < 0 || (send(d->ends[1 - from].source.fd, data, (size_t) n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
                               errno != EAGAIN && errno != EMSGSIZE && errno != ENOBUFS)) {
                         close_datagram(relay, d); /* the other side's error; the next datagram starts over */

@@ -108,6 +108,8 @@ void flow_close(struct relay *relay, struct flow *f) {
                 return;
         f->closed = true;
         flow_stop_waiting(f);
+        hold_answer(relay, f, ETIMEDOUT); /* unless it has been */
+        hold_forget(relay, f);
         connect_close_rival(relay, f);
         for (int i = 0; i < 2; i++) {
                 if (f->ends[i].source.fd >= 0 && !clean)
@@ -265,33 +267,73 @@ static void on_end(struct relay *relay, struct source *source, uint32_t events) 
                 return;
         if (f->stage == FLOW_OPENING)
                 strict_on_client(relay, f, events);
+        else if (f->stage == FLOW_ADMITTED)
+                return;
         else if (f->stage != FLOW_CARRYING)
                 connect_on_event(relay, f, end, events);
         flow_carry(relay, f);
 }
 
-static struct flow *new_flow(struct relay *relay, int fd) {
-        struct flow *f = calloc(1, sizeof(*f));
+/* Takes fd. */
+static int take_client(struct relay *relay, struct flow *f, int fd) {
         const int on = 1;
+        int r;
+
+        f->ends[0].source.fd = fd;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        r = relay_watch(relay, &f->ends[0].source, FLOW_EVENTS);
+        if (r < 0)
+                closep(&f->ends[0].source.fd);
+        return r;
+}
+
+struct flow *flow_new(struct relay *relay, int fd) {
+        struct flow *f = calloc(1, sizeof(*f));
 
         if (!f) {
-                close(fd);
+                closep(&fd);
                 return NULL;
         }
         f->stage = FLOW_CONNECTING;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         for (int i = 0; i < 2; i++) {
-                f->ends[i] = (struct end){.source = {.handle = on_end, .fd = i == 0 ? fd : -1}, .flow = f};
+                f->ends[i] = (struct end){.source = {.handle = on_end, .fd = -1}, .flow = f};
                 f->halves[i].pipe[0] = f->halves[i].pipe[1] = -1;
         }
         f->rival = (struct end){.source = {.handle = on_end, .fd = -1}, .flow = f};
-        if (relay_watch(relay, &f->ends[0].source, FLOW_EVENTS) < 0) {
-                close(fd);
+        if (fd >= 0 && take_client(relay, f, fd) < 0) {
                 free(f);
                 return NULL;
         }
         relay->n_flows++;
         return f;
+}
+
+void flow_begin(struct relay *relay, struct flow *f, const struct address *a, uint16_t port, const struct verdict *v) {
+        f->address = *a;
+        f->port = port;
+        f->rule = v->rule;
+        strcpy(f->name, v->name);
+        f->host = v->host;
+        f->proxied = v->proxied;
+        if (relay->config.strict && !v->host) {
+                f->stage = FLOW_OPENING;
+                strict_begin(relay, f);
+                return;
+        }
+        relay_report(relay, RELAY_OPENED, a, port, false, v->name, v->rule, 0, 0);
+        connect_begin(relay, f);
+}
+
+/* Its packet may have passed by while the other side is not connected yet: then the flow goes on like any other. */
+static void take_held(struct relay *relay, struct flow *f, int fd) {
+        hold_answer(relay, f, ETIMEDOUT);
+        if (take_client(relay, f, fd) < 0) {
+                flow_close(relay, f);
+                return;
+        }
+        if (f->stage == FLOW_ADMITTED)
+                f->stage = FLOW_CARRYING;
+        flow_carry(relay, f);
 }
 
 static void accept_one(struct relay *relay, int fd) {
@@ -320,22 +362,14 @@ static void accept_one(struct relay *relay, int fd) {
                 close(fd);
                 return;
         }
-        f = new_flow(relay, fd);
-        if (!f)
-                return;
-        f->address = a;
-        f->port = port;
-        f->rule = v.rule;
-        strcpy(f->name, v.name);
-        f->host = v.host;
-        f->proxied = v.proxied;
-        if (relay->config.strict && !v.host) {
-                f->stage = FLOW_OPENING;
-                strict_begin(relay, f);
+        f = hold_take(relay, fd, &a, port);
+        if (f) {
+                take_held(relay, f, fd);
                 return;
         }
-        relay_report(relay, RELAY_OPENED, &a, port, false, v.name, v.rule, 0, 0);
-        connect_begin(relay, f);
+        f = flow_new(relay, fd);
+        if (f)
+                flow_begin(relay, f, &a, port, &v);
 }
 
 void relay_on_connection(struct relay *relay, struct source *source, uint32_t events _unused_) {
@@ -364,7 +398,7 @@ void relay_resume(struct relay *relay) {
 }
 
 void flow_into_box(struct relay *relay, int fd, uint16_t port) {
-        struct flow *f = relay->n_flows < relay->max_flows ? new_flow(relay, fd) : NULL;
+        struct flow *f = relay->n_flows < relay->max_flows ? flow_new(relay, fd) : NULL;
 
         if (!f) {
                 close(fd);

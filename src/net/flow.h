@@ -32,6 +32,7 @@ enum flow_stage {
         FLOW_OPENING,    /* network.strict: the first bytes are awaited */
         FLOW_CONNECTING, /* the other side is */
         FLOW_TUNNEL,     /* the answer of the upstream proxy is */
+        FLOW_ADMITTED,   /* the client is, whose first packet was held */
         FLOW_CARRYING,
 };
 
@@ -52,6 +53,15 @@ struct flow {
         uint64_t due_ms;
         struct flow *next_ready, *next_dead, *next_waiting, *previous_waiting;
 
+        struct {
+                bool listed, kept; /* kept: by the kernel */
+                uint32_t packet;
+                uint64_t first_ms, last_ms; /* that the packet was seen, or let go */
+                struct address client, server;
+                uint16_t client_port;
+                struct flow *next;
+        } held;
+
         /* network.strict: what was read to be judged, and has to be sent before anything else */
         struct bytes first;
         size_t sent_first;
@@ -62,11 +72,19 @@ struct flow {
         struct bytes again;                                 /* what the client sent after the first */
 };
 
+struct flow *flow_new(struct relay *relay, int fd); /* takes fd, of the client; -1: not accepted yet */
+void flow_begin(struct relay *relay, struct flow *f, const struct address *a, uint16_t port, const struct verdict *v);
 void flow_wait_in(struct flow *f, struct waiting *list, uint64_t due_ms);
 void flow_stop_waiting(struct flow *f);
 void flow_close(struct relay *relay, struct flow *f); /* with a reset unless both sides had sent everything */
 void flow_fail(struct relay *relay, struct flow *f, int errnum);
 void flow_carry(struct relay *relay, struct flow *f);
+
+/* ---- held connections (hold.c) ---- */
+void hold_answer(struct relay *relay, struct flow *f, int errnum); /* 0: the other side accepted */
+/* The flow that was held for a connection which is accepted now. */
+struct flow *hold_take(struct relay *relay, int fd, const struct address *server, uint16_t port);
+void hold_forget(struct relay *relay, struct flow *f);
 
 /* ---- connecting (connect.c) ---- */
 void connect_begin(struct relay *relay, struct flow *f);

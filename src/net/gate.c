@@ -220,6 +220,7 @@ static int set_up(int netns, const struct gate_config *config, int sockets[stati
         if (r < 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r, "cannot read the log of nf_tables: %s",
                                  errno_text(-r));
+        (void) nft_hold(nft, &sockets[GATE_HELD]); /* without it connections are accepted first */
         *ret_nft = take_fd(&nft);
         return 0;
 }
@@ -259,7 +260,7 @@ static bool is_internet(const struct address *a) {
         return a->family == AF_INET || a->family == AF_INET6;
 }
 
-static void _noreturn_ serve(int channel, int nft) {
+static void _noreturn_ serve(int channel, int nft, int held) {
         for (;;) {
                 _cleanup_(closep) int fd = -1;
                 struct gate_request q;
@@ -270,6 +271,10 @@ static void _noreturn_ serve(int channel, int nft) {
                         continue;
                 if (n != sizeof(q)) /* the relay is gone */
                         _exit(0);
+                if (q.operation == GATE_HOLD) {
+                        (void) nft_answer(held, q.packet, q.answer);
+                        continue;
+                }
                 if (!is_internet(&q.address))
                         result = -EAFNOSUPPORT;
                 else if (q.operation == GATE_ALLOW)
@@ -287,7 +292,7 @@ static const int allowed_calls[] = {SYS_setsockopt, SYS_bind,    SYS_connect, SY
                                     SYS_sendmsg,    SYS_recvmsg, SYS_close,   SYS_exit_group};
 
 static void _noreturn_ run(int netns, const struct gate_config *config, int channel) {
-        int sockets[GATE_SOCKETS] = {-1, -1, -1, -1, -1}, send_fds[GATE_SOCKETS], nft = -1;
+        int sockets[GATE_SOCKETS] = {-1, -1, -1, -1, -1, -1}, send_fds[GATE_SOCKETS], nft = -1;
         struct gate_reply reply = {0};
         size_t n = 0;
 
@@ -304,9 +309,10 @@ static void _noreturn_ run(int netns, const struct gate_config *config, int chan
         }
         if (message_send(channel, &reply, sizeof(reply), send_fds, n) < 0 || reply.result < 0)
                 _exit(1);
-        for (size_t i = 0; i < n; i++)
-                close(send_fds[i]);
-        serve(channel, nft);
+        for (int i = 0; i < GATE_SOCKETS; i++)
+                if (i != GATE_HELD)
+                        closep(&sockets[i]);
+        serve(channel, nft, sockets[GATE_HELD]);
 }
 
 /* ---- the relay's side ---- */
@@ -368,4 +374,10 @@ int gate_socket(int channel, const struct gate_request *request) {
         int fd = -1, r = ask(channel, request, &fd);
 
         return r < 0 ? r : fd < 0 ? -EPROTO : fd;
+}
+
+void gate_answer(int channel, uint32_t packet, enum nft_answer answer) {
+        const struct gate_request request = {.operation = GATE_HOLD, .packet = packet, .answer = answer};
+
+        (void) message_send(channel, &request, sizeof(request), NULL, 0);
 }

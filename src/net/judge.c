@@ -499,9 +499,14 @@ void relay_report_lent(struct relay *relay, enum relay_event_kind kind, const ch
         send_event(relay, &event);
 }
 
-void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
-                            int errnum, const char *why) {
-        struct relay_event event = {.kind = RELAY_UNREACHED, .port = port, .udp = udp, .error.errnum = errnum};
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, enum unreached what,
+                            const char *name, int errnum, const char *why) {
+        const bool udp = what == UNREACHED_UDP;
+        struct relay_event event = {.kind = RELAY_UNREACHED,
+                                    .port = port,
+                                    .udp = udp,
+                                    .held = what == UNREACHED_HELD,
+                                    .error.errnum = errnum};
         struct {
                 struct address a;
                 uint16_t port, what;

@@ -41,228 +41,28 @@
 #include <string.h>
 
 #include "../base/macro.h"
-#include "netlink.h"
+#include "nft_rule.h"
 
-#define TABLE "hutch"
-#define MARK 1
-#define MAX_MESSAGES 256
 #define DNS_PORT 53
 #define MAX_ELEMENTS 16384
 #define BATCH_ROOM 65536
 #define MESSAGE_ELEMENTS 256 /* their list is one attribute, of 64 KiB at most */
 #define LENGTHS 129          /* of ranges: 0 to 128 bits */
 
-struct rules {
-        struct netlink n;
-        size_t expressions, element;
-        const char *needs[MAX_MESSAGES]; /* by sequence: what a message needs of the kernel */
-        const struct nft_ports *ports;
-        bool tcp_only;
-};
-
-static void begin(struct rules *b, uint16_t type, uint16_t flags, const char *needs) {
-        const struct nfgenmsg header = {.nfgen_family = NFPROTO_INET, .version = NFNETLINK_V0};
-
-        netlink_begin(&b->n, (uint16_t) (NFNL_SUBSYS_NFTABLES << 8 | type), flags, &header, sizeof(header));
-        b->needs[b->n.sequence % MAX_MESSAGES] = needs;
-}
-
-static void batch(struct netlink *n, uint16_t type) {
-        const struct nfgenmsg header = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
-
-        netlink_begin(n, type, 0, &header, sizeof(header));
-}
-
-static void add_set(struct rules *b, const char *name, uint32_t id, uint32_t key_len, uint32_t flags, uint32_t size) {
-        size_t nest;
-
-        begin(b, NFT_MSG_NEWSET, NLM_F_CREATE, "sets");
-        netlink_put_str(&b->n, NFTA_SET_TABLE, TABLE);
-        netlink_put_str(&b->n, NFTA_SET_NAME, name);
-        netlink_put_be32(&b->n, NFTA_SET_ID, id);
-        netlink_put_be32(&b->n, NFTA_SET_FLAGS, flags);
-        netlink_put_be32(&b->n, NFTA_SET_KEY_TYPE, 0);
-        netlink_put_be32(&b->n, NFTA_SET_KEY_LEN, key_len);
-        nest = netlink_nest(&b->n, NFTA_SET_DESC);
-        netlink_put_be32(&b->n, NFTA_SET_DESC_SIZE, size);
-        netlink_end(&b->n, nest);
-}
-
-static void add_chain(struct rules *b, const char *name, int hook, int priority) {
-        size_t nest;
-
-        begin(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE, "chains of the inet family");
-        netlink_put_str(&b->n, NFTA_CHAIN_TABLE, TABLE);
-        netlink_put_str(&b->n, NFTA_CHAIN_NAME, name);
-        if (hook < 0)
-                return;
-        nest = netlink_nest(&b->n, NFTA_CHAIN_HOOK);
-        netlink_put_be32(&b->n, NFTA_HOOK_HOOKNUM, (uint32_t) hook);
-        netlink_put_be32(&b->n, NFTA_HOOK_PRIORITY, (uint32_t) priority);
-        netlink_end(&b->n, nest);
-        netlink_put_str(&b->n, NFTA_CHAIN_TYPE, "filter");
-}
-
-static void begin_rule(struct rules *b, const char *chain, const char *needs) {
-        begin(b, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND, needs);
-        netlink_put_str(&b->n, NFTA_RULE_TABLE, TABLE);
-        netlink_put_str(&b->n, NFTA_RULE_CHAIN, chain);
-        b->expressions = netlink_nest(&b->n, NFTA_RULE_EXPRESSIONS);
-}
-
-static void end_rule(struct rules *b) {
-        netlink_end(&b->n, b->expressions);
-}
-
-static size_t begin_expr(struct rules *b, const char *name) {
-        b->element = netlink_nest(&b->n, NFTA_LIST_ELEM);
-        netlink_put_str(&b->n, NFTA_EXPR_NAME, name);
-        return netlink_nest(&b->n, NFTA_EXPR_DATA);
-}
-
-static void end_expr(struct rules *b, size_t nest) {
-        netlink_end(&b->n, nest);
-        netlink_end(&b->n, b->element);
-}
-
-static void put_value(struct rules *b, uint16_t type, const void *data, size_t len) {
-        size_t nest = netlink_nest(&b->n, type);
-
-        netlink_put(&b->n, NFTA_DATA_VALUE, data, len);
-        netlink_end(&b->n, nest);
-}
-
-static void load_meta(struct rules *b, uint32_t key, uint32_t reg) {
-        size_t e = begin_expr(b, "meta");
-
-        netlink_put_be32(&b->n, NFTA_META_KEY, key);
-        netlink_put_be32(&b->n, NFTA_META_DREG, reg);
-        end_expr(b, e);
-}
-
-static void load_payload(struct rules *b, uint32_t base, uint32_t offset, uint32_t len, uint32_t reg) {
-        size_t e = begin_expr(b, "payload");
-
-        netlink_put_be32(&b->n, NFTA_PAYLOAD_DREG, reg);
-        netlink_put_be32(&b->n, NFTA_PAYLOAD_BASE, base);
-        netlink_put_be32(&b->n, NFTA_PAYLOAD_OFFSET, offset);
-        netlink_put_be32(&b->n, NFTA_PAYLOAD_LEN, len);
-        end_expr(b, e);
-}
-
-static void compare(struct rules *b, uint32_t reg, const void *value, size_t len) {
-        size_t e = begin_expr(b, "cmp");
-
-        netlink_put_be32(&b->n, NFTA_CMP_SREG, reg);
-        netlink_put_be32(&b->n, NFTA_CMP_OP, NFT_CMP_EQ);
-        put_value(b, NFTA_CMP_DATA, value, len);
-        end_expr(b, e);
-}
-
-static void mask(struct rules *b, uint32_t reg, const uint8_t *bits, size_t len) {
-        static const uint8_t zero[16];
-        size_t e = begin_expr(b, "bitwise");
-
-        netlink_put_be32(&b->n, NFTA_BITWISE_SREG, reg);
-        netlink_put_be32(&b->n, NFTA_BITWISE_DREG, reg);
-        netlink_put_be32(&b->n, NFTA_BITWISE_LEN, (uint32_t) len);
-        put_value(b, NFTA_BITWISE_MASK, bits, len);
-        put_value(b, NFTA_BITWISE_XOR, zero, len);
-        end_expr(b, e);
-}
-
-static void look_up(struct rules *b, const char *set, uint32_t id, uint32_t reg) {
-        size_t e = begin_expr(b, "lookup");
-
-        netlink_put_str(&b->n, NFTA_LOOKUP_SET, set);
-        netlink_put_be32(&b->n, NFTA_LOOKUP_SREG, reg);
-        netlink_put_be32(&b->n, NFTA_LOOKUP_SET_ID, id);
-        end_expr(b, e);
-}
-
-static void load_value(struct rules *b, uint32_t reg, const void *value, size_t len) {
-        size_t e = begin_expr(b, "immediate");
-
-        netlink_put_be32(&b->n, NFTA_IMMEDIATE_DREG, reg);
-        put_value(b, NFTA_IMMEDIATE_DATA, value, len);
-        end_expr(b, e);
-}
-
-static void verdict(struct rules *b, int code, const char *chain) {
-        size_t e = begin_expr(b, "immediate"), data, nest;
-
-        netlink_put_be32(&b->n, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-        data = netlink_nest(&b->n, NFTA_IMMEDIATE_DATA);
-        nest = netlink_nest(&b->n, NFTA_DATA_VERDICT);
-        netlink_put_be32(&b->n, NFTA_VERDICT_CODE, (uint32_t) code);
-        if (chain)
-                netlink_put_str(&b->n, NFTA_VERDICT_CHAIN, chain);
-        netlink_end(&b->n, nest);
-        netlink_end(&b->n, data);
-        end_expr(b, e);
-}
-
-static void match_family(struct rules *b, int family) {
-        const uint8_t number = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
-
-        load_meta(b, NFT_META_NFPROTO, NFT_REG32_00);
-        compare(b, NFT_REG32_00, &number, 1);
-}
-
-static void match_protocol(struct rules *b, uint8_t protocol) {
-        load_meta(b, NFT_META_L4PROTO, NFT_REG32_00);
-        compare(b, NFT_REG32_00, &protocol, 1);
-}
-
-static void match_port(struct rules *b, uint16_t port) {
-        const uint16_t raw = htons(port);
-
-        load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, NFT_REG32_00);
-        compare(b, NFT_REG32_00, &raw, 2);
-}
-
-/* The destination address into a register; `family` has been matched. */
-static void load_destination(struct rules *b, int family, uint32_t reg) {
-        load_payload(b, NFT_PAYLOAD_NETWORK_HEADER, family == AF_INET ? 16 : 24, family == AF_INET ? 4 : 16, reg);
-}
-
-static void match_range(struct rules *b, const struct range *range) {
-        size_t len = range->base.family == AF_INET ? 4 : 16;
-        uint8_t bits[16] = {0};
-
-        for (unsigned i = 0; i < range->bits; i++)
-                bits[i / 8] |= (uint8_t) (0x80 >> i % 8);
-        match_family(b, range->base.family);
-        if (range->bits == 0)
-                return;
-        load_destination(b, range->base.family, NFT_REG32_00);
-        mask(b, NFT_REG32_00, bits, len);
-        compare(b, NFT_REG32_00, range->base.bytes, len);
-}
-
-static void match_socket(struct rules *b, uint8_t transparent) {
-        size_t e = begin_expr(b, "socket");
-
-        netlink_put_be32(&b->n, NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT);
-        netlink_put_be32(&b->n, NFTA_SOCKET_DREG, NFT_REG32_00);
-        end_expr(b, e);
-        compare(b, NFT_REG32_00, &transparent, 1);
-}
-
-static void mark_and_accept(struct rules *b) {
-        const uint32_t value = MARK;
+static void mark_and_accept(struct nft_batch *b) {
+        const uint32_t value = NFT_MARK_TO_RELAY;
         size_t e;
 
-        load_value(b, NFT_REG32_00, &value, sizeof(value));
-        e = begin_expr(b, "meta");
+        nft_load_value(b, NFT_REG32_00, &value, sizeof(value));
+        e = nft_begin_expr(b, "meta");
         netlink_put_be32(&b->n, NFTA_META_KEY, NFT_META_MARK);
         netlink_put_be32(&b->n, NFTA_META_SREG, NFT_REG32_00);
-        end_expr(b, e);
-        verdict(b, NF_ACCEPT, NULL);
+        nft_end_expr(b, e);
+        nft_verdict(b, NF_ACCEPT, NULL);
 }
 
 /* To the relay's socket of that family and protocol. Where it does not listen the rule does not match. */
-static void redirect(struct rules *b, int family, uint8_t protocol) {
+static void redirect(struct nft_batch *b, int family, uint8_t protocol) {
         const struct nft_ports *p = b->ports;
         const uint16_t port = htons(family == AF_INET ? (protocol == IPPROTO_TCP ? p->tcp4 : p->udp4)
                                                       : (protocol == IPPROTO_TCP ? p->tcp6 : p->udp6));
@@ -271,21 +71,21 @@ static void redirect(struct rules *b, int family, uint8_t protocol) {
         size_t e;
 
         if (family == AF_INET)
-                load_value(b, NFT_REG32_04, &loopback4, sizeof(loopback4));
+                nft_load_value(b, NFT_REG32_04, &loopback4, sizeof(loopback4));
         else
-                load_value(b, NFT_REG32_04, &loopback6, sizeof(loopback6));
-        load_value(b, NFT_REG32_00, &port, sizeof(port));
-        e = begin_expr(b, "tproxy");
+                nft_load_value(b, NFT_REG32_04, &loopback6, sizeof(loopback6));
+        nft_load_value(b, NFT_REG32_00, &port, sizeof(port));
+        e = nft_begin_expr(b, "tproxy");
         netlink_put_be32(&b->n, NFTA_TPROXY_FAMILY, family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6);
         netlink_put_be32(&b->n, NFTA_TPROXY_REG_ADDR, NFT_REG32_04);
         netlink_put_be32(&b->n, NFTA_TPROXY_REG_PORT, NFT_REG32_00);
-        end_expr(b, e);
+        nft_end_expr(b, e);
         mark_and_accept(b);
 }
 
 static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
-static bool reaches_relay(const struct rules *b, uint8_t protocol) {
+static bool reaches_relay(const struct nft_batch *b, uint8_t protocol) {
         return protocol == IPPROTO_TCP || !b->tcp_only;
 }
 
@@ -295,38 +95,38 @@ static const struct range usual4 = {{AF_INET, {127, 0, 0, 1}}, 32};
 static const struct range loopback4 = {{AF_INET, {127}}, 8}, loopback6 = {{AF_INET6, {[15] = 1}}, 128};
 static const struct range own4 = {BOX_ADDRESS_4, 32}, own6 = {BOX_ADDRESS_6, 128};
 
-static void add_dns(struct rules *b, const char *chain, int family) {
+static void add_dns(struct nft_batch *b, const char *chain, int family) {
         for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
-                begin_rule(b, chain, "tproxy");
-                match_family(b, family);
-                match_protocol(b, protocols[i]);
-                match_port(b, DNS_PORT);
+                nft_begin_rule(b, chain, "tproxy");
+                nft_match_family(b, family);
+                nft_match_protocol(b, protocols[i]);
+                nft_match_port(b, DNS_PORT);
                 redirect(b, family, protocols[i]);
-                end_rule(b);
+                nft_end_rule(b);
         }
 }
 
-static void add_sets_rules(struct rules *b, int family) {
+static void add_sets_rules(struct nft_batch *b, int family) {
         const bool v4 = family == AF_INET;
 
         for (size_t i = 0; i < ARRAY_SIZE(protocols) && reaches_relay(b, protocols[i]); i++) {
-                begin_rule(b, "prerouting", "tproxy");
-                match_family(b, family);
-                match_protocol(b, protocols[i]);
-                load_destination(b, family, NFT_REG32_00);
-                look_up(b, v4 ? "a4" : "a6", v4 ? SET_A4 : SET_A6, NFT_REG32_00);
+                nft_begin_rule(b, "prerouting", "tproxy");
+                nft_match_family(b, family);
+                nft_match_protocol(b, protocols[i]);
+                nft_load_destination(b, family, NFT_REG32_00);
+                nft_look_up(b, v4 ? "a4" : "a6", v4 ? SET_A4 : SET_A6, NFT_REG32_00);
                 redirect(b, family, protocols[i]);
-                end_rule(b);
+                nft_end_rule(b);
 
-                begin_rule(b, "prerouting", "tproxy");
-                match_family(b, family);
-                match_protocol(b, protocols[i]);
-                load_destination(b, family, NFT_REG32_00);
-                load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
-                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
-                look_up(b, v4 ? "p4" : "p6", v4 ? SET_P4 : SET_P6, NFT_REG32_00);
+                nft_begin_rule(b, "prerouting", "tproxy");
+                nft_match_family(b, family);
+                nft_match_protocol(b, protocols[i]);
+                nft_load_destination(b, family, NFT_REG32_00);
+                nft_load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
+                nft_load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
+                nft_look_up(b, v4 ? "p4" : "p6", v4 ? SET_P4 : SET_P6, NFT_REG32_00);
                 redirect(b, family, protocols[i]);
-                end_rule(b);
+                nft_end_rule(b);
         }
 }
 
@@ -367,75 +167,75 @@ static uint32_t count_members(const struct range_set *set, const struct gate_con
         return n;
 }
 
-static void match_set(struct rules *b, const struct range_set *set, uint8_t protocol) {
+static void match_set(struct nft_batch *b, const struct range_set *set, uint8_t protocol) {
         const bool v4 = set->family == AF_INET;
         uint8_t bits[16] = {0};
 
         for (unsigned i = 0; i < set->bits; i++)
                 bits[i / 8] |= (uint8_t) (0x80 >> i % 8);
-        match_family(b, set->family);
-        match_protocol(b, protocol);
-        load_destination(b, set->family, NFT_REG32_00);
+        nft_match_family(b, set->family);
+        nft_match_protocol(b, protocol);
+        nft_load_destination(b, set->family, NFT_REG32_00);
         if (set->bits < 8 * size_of(set->family))
-                mask(b, NFT_REG32_00, bits, size_of(set->family));
+                nft_mask(b, NFT_REG32_00, bits, size_of(set->family));
         if (set->ports) {
-                load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
-                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
+                nft_load_meta(b, NFT_META_L4PROTO, v4 ? NFT_REG32_01 : NFT_REG32_04);
+                nft_load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, v4 ? NFT_REG32_02 : NFT_REG32_05);
         }
-        look_up(b, set->name, set->id, NFT_REG32_00);
+        nft_look_up(b, set->name, set->id, NFT_REG32_00);
 }
 
-static void add_range_set(struct rules *b, const struct range_set *set, uint32_t members) {
-        add_set(b, set->name, set->id, (uint32_t) size_of(set->family) + (set->ports ? 8 : 0), 0, 2 * members);
+static void add_range_set(struct nft_batch *b, const struct range_set *set, uint32_t members) {
+        nft_add_set(b, set->name, set->id, (uint32_t) size_of(set->family) + (set->ports ? 8 : 0), 0, 2 * members);
         for (size_t i = 0; i < ARRAY_SIZE(protocols) && reaches_relay(b, protocols[i]); i++) {
-                begin_rule(b, "prerouting", "tproxy");
+                nft_begin_rule(b, "prerouting", "tproxy");
                 match_set(b, set, protocols[i]);
                 redirect(b, set->family, protocols[i]);
-                end_rule(b);
+                nft_end_rule(b);
         }
 }
 
-static void add_goto(struct rules *b, const char *chain, const struct range *range, int code, const char *target) {
-        begin_rule(b, chain, "rules");
-        match_range(b, range);
-        verdict(b, code, target);
-        end_rule(b);
+static void add_goto(struct nft_batch *b, const char *chain, const struct range *range, int code, const char *target) {
+        nft_begin_rule(b, chain, "rules");
+        nft_match_range(b, range);
+        nft_verdict(b, code, target);
+        nft_end_rule(b);
 }
 
-static void add_host_ports(struct rules *b, const struct gate_config *config, int family) {
+static void add_host_ports(struct nft_batch *b, const struct gate_config *config, int family) {
         if (config->n_host_ports == 0 && !config->all_host_ports)
                 return;
-        begin_rule(b, "loopback", "tproxy");
-        match_range(b, family == AF_INET ? &usual4 : &loopback6);
-        match_protocol(b, IPPROTO_TCP);
+        nft_begin_rule(b, "loopback", "tproxy");
+        nft_match_range(b, family == AF_INET ? &usual4 : &loopback6);
+        nft_match_protocol(b, IPPROTO_TCP);
         if (!config->all_host_ports) {
-                load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, NFT_REG32_00);
-                look_up(b, "host", SET_HOST, NFT_REG32_00);
+                nft_load_payload(b, NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, NFT_REG32_00);
+                nft_look_up(b, "host", SET_HOST, NFT_REG32_00);
         }
         redirect(b, family, IPPROTO_TCP);
-        end_rule(b);
+        nft_end_rule(b);
 }
 
-static void add_prerouting(struct rules *b, const struct gate_config *config, bool ipv6) {
+static void add_prerouting(struct nft_batch *b, const struct gate_config *config, bool ipv6) {
         const uint32_t into_box = NFT_MARK_INTO_BOX;
 
         add_goto(b, "prerouting", &loopback4, NFT_GOTO, "loopback");
         add_goto(b, "prerouting", &loopback6, NFT_GOTO, "loopback");
         add_goto(b, "prerouting", &own4, NF_ACCEPT, NULL);
         add_goto(b, "prerouting", &own6, NF_ACCEPT, NULL);
-        begin_rule(b, "prerouting", "socket");
-        match_socket(b, 1);
+        nft_begin_rule(b, "prerouting", "socket");
+        nft_match_socket(b, 1);
         mark_and_accept(b);
-        end_rule(b);
-        begin_rule(b, "loopback", "rules");
-        load_meta(b, NFT_META_MARK, NFT_REG32_00);
-        compare(b, NFT_REG32_00, &into_box, sizeof(into_box));
-        verdict(b, NF_ACCEPT, NULL);
-        end_rule(b);
-        begin_rule(b, "loopback", "socket");
-        match_socket(b, 0);
-        verdict(b, NF_ACCEPT, NULL);
-        end_rule(b);
+        nft_end_rule(b);
+        nft_begin_rule(b, "loopback", "rules");
+        nft_load_meta(b, NFT_META_MARK, NFT_REG32_00);
+        nft_compare(b, NFT_REG32_00, &into_box, sizeof(into_box));
+        nft_verdict(b, NF_ACCEPT, NULL);
+        nft_end_rule(b);
+        nft_begin_rule(b, "loopback", "socket");
+        nft_match_socket(b, 0);
+        nft_verdict(b, NF_ACCEPT, NULL);
+        nft_end_rule(b);
         for (int i = 0; i < 1 + ipv6; i++) {
                 int family = i == 0 ? AF_INET : AF_INET6;
 
@@ -448,77 +248,55 @@ static void add_prerouting(struct rules *b, const struct gate_config *config, bo
         }
 }
 
-static void add_input(struct rules *b) {
-        const uint32_t mark = MARK;
+static void add_input(struct nft_batch *b) {
+        const uint32_t mark = NFT_MARK_TO_RELAY;
         size_t e;
 
-        begin_rule(b, "input", "rules");
-        load_meta(b, NFT_META_MARK, NFT_REG32_00);
-        compare(b, NFT_REG32_00, &mark, sizeof(mark));
-        verdict(b, NF_ACCEPT, NULL);
-        end_rule(b);
+        nft_begin_rule(b, "input", "rules");
+        nft_load_meta(b, NFT_META_MARK, NFT_REG32_00);
+        nft_compare(b, NFT_REG32_00, &mark, sizeof(mark));
+        nft_verdict(b, NF_ACCEPT, NULL);
+        nft_end_rule(b);
         add_goto(b, "input", &loopback4, NF_ACCEPT, NULL);
         add_goto(b, "input", &loopback6, NF_ACCEPT, NULL);
         add_goto(b, "input", &own4, NF_ACCEPT, NULL);
         add_goto(b, "input", &own6, NF_ACCEPT, NULL);
-        begin_rule(b, "input", "log");
-        e = begin_expr(b, "limit");
+        nft_begin_rule(b, "input", "log");
+        e = nft_begin_expr(b, "limit");
         netlink_put_be64(&b->n, NFTA_LIMIT_RATE, 50);
         netlink_put_be64(&b->n, NFTA_LIMIT_UNIT, 1);
         netlink_put_be32(&b->n, NFTA_LIMIT_BURST, 50);
         netlink_put_be32(&b->n, NFTA_LIMIT_TYPE, NFT_LIMIT_PKTS);
-        end_expr(b, e);
-        e = begin_expr(b, "log");
+        nft_end_expr(b, e);
+        e = nft_begin_expr(b, "log");
         netlink_put_be16(&b->n, NFTA_LOG_GROUP, NFT_LOG_GROUP);
         netlink_put_be32(&b->n, NFTA_LOG_SNAPLEN, 128);
-        end_expr(b, e);
-        end_rule(b);
-        begin_rule(b, "input", "reject");
-        match_protocol(b, IPPROTO_TCP);
-        e = begin_expr(b, "reject");
+        nft_end_expr(b, e);
+        nft_end_rule(b);
+        nft_begin_rule(b, "input", "reject");
+        nft_match_protocol(b, IPPROTO_TCP);
+        e = nft_begin_expr(b, "reject");
         netlink_put_be32(&b->n, NFTA_REJECT_TYPE, NFT_REJECT_TCP_RST);
-        end_expr(b, e);
-        end_rule(b);
-        begin_rule(b, "input", "reject");
-        e = begin_expr(b, "reject");
+        nft_end_expr(b, e);
+        nft_end_rule(b);
+        nft_begin_rule(b, "input", "reject");
+        e = nft_begin_expr(b, "reject");
         netlink_put_be32(&b->n, NFTA_REJECT_TYPE, NFT_REJECT_ICMPX_UNREACH);
         netlink_put(&b->n, NFTA_REJECT_ICMP_CODE, (uint8_t[]){NFT_REJECT_ICMPX_ADMIN_PROHIBITED}, 1);
-        end_expr(b, e);
-        end_rule(b);
+        nft_end_expr(b, e);
+        nft_end_rule(b);
 }
 
 /* ---- transactions ---- */
 
-static void begin_batch(struct rules *b) {
-        b->n.len = 0;
-        batch(&b->n, NFNL_MSG_BATCH_BEGIN);
-}
-
-/* The last message is the one that is acknowledged. */
-static int send_batch(int sock, struct rules *b, const char **ret_missing) {
-        uint32_t failed = 0;
-        int r;
-
-        if (b->n.failed)
-                return -EMSGSIZE;
-        ((struct nlmsghdr *) (b->n.data + b->n.message))->nlmsg_flags |= NLM_F_ACK;
-        batch(&b->n, NFNL_MSG_BATCH_END);
-        b->n.sequence--;
-        r = netlink_ask(sock, &b->n, &failed);
-        b->n.sequence++;
-        if (r < 0 && ret_missing)
-                *ret_missing = failed ? b->needs[failed % MAX_MESSAGES] : "nf_tables";
-        return r;
-}
-
-static size_t begin_elements(struct rules *b, uint16_t type, const char *set) {
-        begin(b, type, NLM_F_CREATE, "sets");
-        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_TABLE, TABLE);
+static size_t begin_elements(struct nft_batch *b, uint16_t type, const char *set) {
+        nft_begin(b, type, NLM_F_CREATE, "sets");
+        netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
         netlink_put_str(&b->n, NFTA_SET_ELEM_LIST_SET, set);
         return netlink_nest(&b->n, NFTA_SET_ELEM_LIST_ELEMENTS);
 }
 
-static void put_element(struct rules *b, const void *key, size_t len, uint32_t seconds) {
+static void put_element(struct nft_batch *b, const void *key, size_t len, uint32_t seconds) {
         size_t element = netlink_nest(&b->n, NFTA_LIST_ELEM), nest = netlink_nest(&b->n, NFTA_SET_ELEM_KEY);
 
         netlink_put(&b->n, NFTA_DATA_VALUE, key, len);
@@ -530,7 +308,7 @@ static void put_element(struct rules *b, const void *key, size_t len, uint32_t s
 
 /* Elements of one set, in as many transactions as they take. */
 struct filling {
-        struct rules *b;
+        struct nft_batch *b;
         int sock;
         const char *set;
         size_t list, n;
@@ -541,19 +319,20 @@ static int end_filling(struct filling *f) {
                 return 0;
         f->n = 0;
         netlink_end(&f->b->n, f->list);
-        return send_batch(f->sock, f->b, NULL);
+        return nft_send_batch(f->sock, f->b, NULL);
 }
 
 static int fill(struct filling *f, const void *key, size_t len) {
         if (f->n == 0) {
-                begin_batch(f->b);
+                nft_begin_batch(f->b);
                 f->list = begin_elements(f->b, NFT_MSG_NEWSETELEM, f->set);
         }
         put_element(f->b, key, len, 0);
         return ++f->n == MESSAGE_ELEMENTS ? end_filling(f) : 0;
 }
 
-static int fill_range_set(int sock, struct rules *b, const struct range_set *set, const struct gate_config *config) {
+static int fill_range_set(int sock, struct nft_batch *b, const struct range_set *set,
+                          const struct gate_config *config) {
         struct filling f = {.b = b, .sock = sock, .set = set->name};
         const size_t len = size_of(set->family);
         int r = 0;
@@ -576,7 +355,7 @@ static int fill_range_set(int sock, struct rules *b, const struct range_set *set
         return r < 0 ? r : end_filling(&f);
 }
 
-static int fill_host_ports(int sock, struct rules *b, const struct gate_config *config) {
+static int fill_host_ports(int sock, struct nft_batch *b, const struct gate_config *config) {
         struct filling f = {.b = b, .sock = sock, .set = "host"};
         int r = 0;
 
@@ -589,7 +368,7 @@ static int fill_host_ports(int sock, struct rules *b, const struct gate_config *
 }
 
 /* Sets are known by their number only within a transaction: each is made, used by its rules, and filled afterwards. */
-static int add_ranges(int sock, struct rules *b, const struct gate_config *config, int family,
+static int add_ranges(int sock, struct nft_batch *b, const struct gate_config *config, int family,
                       const char **ret_missing) {
         for (unsigned bits = 0; bits <= 8 * size_of(family); bits++)
                 for (int ports = 0; ports < 2; ports++) {
@@ -599,9 +378,9 @@ static int add_ranges(int sock, struct rules *b, const struct gate_config *confi
 
                         if (members == 0)
                                 continue;
-                        begin_batch(b);
+                        nft_begin_batch(b);
                         add_range_set(b, &set, members);
-                        r = send_batch(sock, b, ret_missing);
+                        r = nft_send_batch(sock, b, ret_missing);
                         if (r >= 0)
                                 r = fill_range_set(sock, b, &set, config);
                         if (r < 0)
@@ -613,25 +392,25 @@ static int add_ranges(int sock, struct rules *b, const struct gate_config *confi
 int nft_install(int sock, const struct gate_config *config, const struct nft_ports *ports, bool ipv6,
                 const char **ret_missing) {
         _cleanup_(freep) uint8_t *data = malloc(BATCH_ROOM);
-        struct rules b = {.n = {.data = data, .room = BATCH_ROOM}, .ports = ports, .tcp_only = config->tcp_only};
+        struct nft_batch b = {.n = {.data = data, .room = BATCH_ROOM}, .ports = ports, .tcp_only = config->tcp_only};
         int r;
 
         if (!data)
                 return -ENOMEM;
-        begin_batch(&b);
-        begin(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE, "nf_tables");
-        netlink_put_str(&b.n, NFTA_TABLE_NAME, TABLE);
-        add_set(&b, "a4", SET_A4, 4, NFT_SET_TIMEOUT, MAX_ELEMENTS);
-        add_set(&b, "p4", SET_P4, 12, NFT_SET_TIMEOUT, MAX_ELEMENTS);
-        add_set(&b, "a6", SET_A6, 16, NFT_SET_TIMEOUT, MAX_ELEMENTS);
-        add_set(&b, "p6", SET_P6, 24, NFT_SET_TIMEOUT, MAX_ELEMENTS);
-        add_set(&b, "host", SET_HOST, 2, 0, (uint32_t) config->n_host_ports + 1);
-        add_chain(&b, "prerouting", NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
-        add_chain(&b, "input", NF_INET_LOCAL_IN, NF_IP_PRI_FILTER);
-        add_chain(&b, "loopback", -1, 0);
+        nft_begin_batch(&b);
+        nft_begin(&b, NFT_MSG_NEWTABLE, NLM_F_CREATE, "nf_tables");
+        netlink_put_str(&b.n, NFTA_TABLE_NAME, NFT_TABLE);
+        nft_add_set(&b, "a4", SET_A4, 4, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        nft_add_set(&b, "p4", SET_P4, 12, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        nft_add_set(&b, "a6", SET_A6, 16, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        nft_add_set(&b, "p6", SET_P6, 24, NFT_SET_TIMEOUT, MAX_ELEMENTS);
+        nft_add_set(&b, "host", SET_HOST, 2, 0, (uint32_t) config->n_host_ports + 1);
+        nft_add_chain(&b, "prerouting", NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
+        nft_add_chain(&b, "input", NF_INET_LOCAL_IN, NF_IP_PRI_FILTER);
+        nft_add_chain(&b, "loopback", -1, 0);
         add_prerouting(&b, config, ipv6);
         add_input(&b);
-        r = send_batch(sock, &b, ret_missing);
+        r = nft_send_batch(sock, &b, ret_missing);
         if (r >= 0)
                 r = fill_host_ports(sock, &b, config);
         for (int i = 0; config->outbound && r >= 0 && i < 1 + ipv6; i++)
@@ -639,7 +418,7 @@ int nft_install(int sock, const struct gate_config *config, const struct nft_por
         return r;
 }
 
-static void add_element(struct rules *b, uint16_t type, const char *set, const void *key, size_t len,
+static void add_element(struct nft_batch *b, uint16_t type, const char *set, const void *key, size_t len,
                         uint32_t seconds) {
         size_t list = begin_elements(b, type, set);
 
@@ -651,12 +430,12 @@ static int change_elements(int sock, uint16_t type, const struct address *a, uin
         const size_t len = size_of(a->family);
         const bool v4 = a->family == AF_INET;
         _Alignas(struct nlmsghdr) uint8_t data[2048];
-        struct rules b = {.n = {.data = data, .room = sizeof(data)}};
+        struct nft_batch b = {.n = {.data = data, .room = sizeof(data)}};
         const uint16_t raw = htons(port);
         uint8_t key[24] = {0};
 
         memcpy(key, a->bytes, len);
-        begin_batch(&b);
+        nft_begin_batch(&b);
         if (port == 0)
                 add_element(&b, type, v4 ? "a4" : "a6", key, len, seconds);
         for (size_t i = 0; port && i < ARRAY_SIZE(protocols); i++) {
@@ -664,7 +443,7 @@ static int change_elements(int sock, uint16_t type, const struct address *a, uin
                 memcpy(key + len + 4, &raw, 2);
                 add_element(&b, type, v4 ? "p4" : "p6", key, len + 8, seconds);
         }
-        return send_batch(sock, &b, NULL);
+        return nft_send_batch(sock, &b, NULL);
 }
 
 /* Kernels before 6.12 do not change the timeout of an element that exists: it is removed first. */

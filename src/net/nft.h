@@ -8,6 +8,7 @@ struct nft_ports { /* where the relay listens, on 127.0.0.1 and ::1 */
 };
 
 #define NFT_LOG_GROUP 1
+#define NFT_MARK_TO_RELAY 1
 #define NFT_MARK_INTO_BOX 2 /* of connections that the relay makes to the box: they never lead back to the relay */
 
 /* All of them in one transaction. On failure *ret_missing names the part that the kernel refused. */

@@ -190,12 +190,9 @@ static void set_limits(struct relay *relay) {
 }
 
 static int listen_inside(struct relay *relay, int sockets[static GATE_SOCKETS]) {
-        static void (*const handlers[GATE_SOCKETS])(struct relay *, struct source *,
-                                                    uint32_t) = {[GATE_TCP4] = relay_on_connection,
-                                                                 [GATE_TCP6] = relay_on_connection,
-                                                                 [GATE_UDP4] = relay_on_datagram,
-                                                                 [GATE_UDP6] = relay_on_datagram,
-                                                                 [GATE_LOG] = relay_on_log};
+        static void (*const handlers[GATE_SOCKETS])(struct relay *, struct source *, uint32_t) = {
+                [GATE_TCP4] = relay_on_connection, [GATE_TCP6] = relay_on_connection, [GATE_UDP4] = relay_on_datagram,
+                [GATE_UDP6] = relay_on_datagram,   [GATE_LOG] = relay_on_log,         [GATE_HELD] = hold_on_packets};
         int r = 0;
 
         for (int i = 0; r >= 0 && i < GATE_SOCKETS; i++) {
@@ -220,7 +217,7 @@ static const char *what_is_needed(const struct relay_config *config) {
 }
 
 static int set_up(struct relay *relay, struct hutch_error *err) {
-        int sockets[GATE_SOCKETS] = {-1, -1, -1, -1, -1}, r;
+        int sockets[GATE_SOCKETS] = {-1, -1, -1, -1, -1, -1}, r;
 
         r = read_config(relay, err);
         if (r < 0)
@@ -271,7 +268,7 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
 static int next_timeout(const struct relay *relay) {
         uint64_t now = relay_now_ms();
         const int others[] = {flow_timeout(relay, now), shared_timeout(relay, now), nscd_timeout(relay),
-                              handoff_timeout(relay, now)};
+                              handoff_timeout(relay, now), hold_timeout(relay)};
         int timeout = resolver_timeout(relay, now);
 
         for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -309,6 +306,7 @@ int main(void) {
                 relay_run_ready(&relay);
                 now = relay_now_ms();
                 flow_tick(&relay, now);
+                hold_tick(&relay, now);
                 relay_bury(&relay);
                 resolver_tick(&relay, now);
                 shared_tick(&relay, now);

@@ -31,6 +31,7 @@ enum relay_event_kind {
 struct relay_event {
         enum relay_event_kind kind;
         bool udp, again; /* again: a refusal that was reported before, for the log alone */
+        bool held;       /* the box was not connected yet */
         uint16_t port, host_port;
         char name[NAME_MAX_LENGTH + 1]; /* "" where it is unknown */
         char address[ADDRESS_TEXT];     /* "" where a name was refused */

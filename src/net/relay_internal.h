@@ -83,6 +83,11 @@ struct relay {
         size_t n_refusals;
         uint64_t n_cut, n_unsent; /* refusals that are not reported, events that could not be sent */
         struct resolver resolver;
+        struct {
+                struct flow *of[512]; /* connections whose box is still waiting, by hash */
+                size_t n;
+                uint64_t swept_ms;
+        } held;
         size_t n_flows, max_flows, n_published; /* of them published, each with a separate listener */
         struct published *published;
         bool paused; /* listeners are not watched: there are too many flows */
@@ -150,9 +155,11 @@ void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t
 void relay_refuse_opening(struct relay *relay, const struct address *a, uint16_t port, const char *name,
                           const char *rule);
 bool relay_is_tcp_only(const struct relay *relay);
-/* The box's connection was accepted before the other side refused, and is reset now; a datagram was sent in vain. */
-void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *name,
-                            int errnum, const char *why);
+/* The other side refused: a held connection ends likewise, one that was accepted before is reset now; a datagram was
+ * sent in vain. */
+enum unreached { UNREACHED_HELD, UNREACHED_RESET, UNREACHED_UDP };
+void relay_report_unreached(struct relay *relay, const struct address *a, uint16_t port, enum unreached what,
+                            const char *name, int errnum, const char *why);
 void relay_report_unknown(struct relay *relay, const char *name, int errnum);
 void relay_report(struct relay *relay, enum relay_event_kind kind, const struct address *a, uint16_t port, bool udp,
                   const char *name, const struct net_rule *rule, uint64_t sent, uint64_t received);
@@ -170,6 +177,11 @@ void relay_bury(struct relay *relay);
 void relay_resume(struct relay *relay);
 int flow_timeout(const struct relay *relay, uint64_t now);
 void flow_tick(struct relay *relay, uint64_t now);
+
+/* ---- held connections (hold.c) ---- */
+void hold_on_packets(struct relay *relay, struct source *source, uint32_t events);
+int hold_timeout(const struct relay *relay);
+void hold_tick(struct relay *relay, uint64_t now);
 
 /* ---- publishing (publish.c) ---- */
 int publish_open(struct relay *relay, uint16_t host_port, uint16_t port, bool fixed, uint16_t *ret_port);

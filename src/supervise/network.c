@@ -62,6 +62,8 @@ static void report_unreached(struct run *run, const struct relay_event *e) {
         else if (e->udp)
                 snprintf(text, sizeof(text), "what was sent to %s (UDP) did not arrive: %s", target,
                          errno_text(e->error.errnum));
+        else if (e->held)
+                snprintf(text, sizeof(text), "%s did not accept a connection: %s", target, errno_text(e->error.errnum));
         else
                 snprintf(text, sizeof(text),
                          "a connection to %s was accepted and then reset, because the host did not: %s", target,
