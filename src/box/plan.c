@@ -20,6 +20,16 @@ static bool opens_container_network(const struct hutch_policy *p, const struct b
                !policy_is_set(p, KEY_NETWORK) && p->n_hosts == 0;
 }
 
+/* Programs and packages of the caller's home. With --as user a box gets nothing of that home; sessions and shells are
+ * another user by default, and have them unless the option is given. */
+static bool needs_programs(const struct hutch_policy *policy, bool session) {
+        if (policy_flag(policy, KEY_BARE))
+                return false;
+        if (policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER)
+                return true;
+        return (session || policy->preset == HUTCH_PRESET_SESSION) && !policy_is_set(policy, KEY_IDENTITY);
+}
+
 int make_plan(const struct hutch_policy *policy, const struct hutch_request *request, const struct host_facts *facts,
               const char *shell, struct plan **ret, struct hutch_error *err) {
         _cleanup_(survey_freep) struct survey *survey = NULL;
@@ -66,16 +76,16 @@ int make_plan(const struct hutch_policy *policy, const struct hutch_request *req
         r = survey_make(policy, environ, &survey, err);
         if (r < 0)
                 return r;
-        /* A box that runs as another user than the caller gets nothing of the caller's home either. */
-        if (!input.session && !policy_flag(policy, KEY_BARE) && policy_number(policy, KEY_IDENTITY) != HUTCH_AS_USER) {
+        if (needs_programs(policy, input.session)) {
                 _cleanup_(freep) char *word = NULL;
 
                 if (request->command && text_first_word(request->command, &word) < 0)
                         return error_oom(err);
                 r = survey_look_for_command(survey, policy,
-                                            request->command ? word
-                                            : request->argv  ? request->argv[0]
-                                                             : NULL,
+                                            input.session      ? NULL
+                                            : request->command ? word
+                                            : request->argv    ? request->argv[0]
+                                                               : NULL,
                                             policy_dir(policy));
                 if (r < 0)
                         return error_oom(err);

@@ -199,14 +199,19 @@ static int add_toolchains(struct plan *plan, const struct plan_input *in) {
 
         for (size_t i = 0; r >= 0 && i < in->survey->n_toolchains; i++) {
                 const struct toolchain_fact *t = &in->survey->toolchains[i];
+                _cleanup_(freep) char *moved = NULL;
 
                 if (plan_fetches(in, t))
                         continue;
+                if (in->survey->other_home && t->with_home &&
+                    asprintf(&moved, "%s%s", plan->home, path_tail(t->path, in->survey->home)) < 0)
+                        return -ENOMEM;
                 r = t->link ? plan_add_step(plan, (struct step){.kind = STEP_SYMLINK,
                                                                 .dest = t->path,
                                                                 .text = t->link,
                                                                 .origin = (char *) "toolchain"})
-                            : add_granted(plan, &t->fact, t->path, false, t->cache ? "cache" : "toolchain");
+                            : add_granted(plan, &t->fact, moved ? moved : t->path, false,
+                                          t->cache ? "cache" : "toolchain");
                 if (r >= 0)
                         r = events_note(&plan->events, NOTICE_TOOLCHAIN_ATTACHED, t->path, NULL,
                                         "%s is attached read-only: %s", t->path,

@@ -39,12 +39,13 @@ static const char *manager_of(const char *word) {
         return NULL;
 }
 
-static int add(struct survey *s, const char *path, const char *manager) {
+static int add(struct survey *s, const char *path, const char *manager, bool moved) {
         size_t n = s->n_toolchains;
         int r = toolchain_add(s, path);
 
         if (s->n_toolchains > n) {
                 s->toolchains[n].cache = true;
+                s->toolchains[n].with_home = !moved;
                 s->toolchains[n].manager = manager;
         }
         return r;
@@ -61,11 +62,11 @@ static int add_line(struct survey *s, char *const *words, size_t n, const char *
                   : asprintf(&directory, "%s/%s", s->home, words[DIRECTORY]) < 0)
                 return -ENOMEM;
         if (n == FIRST_PART)
-                r = add(s, directory, manager);
+                r = add(s, directory, manager, moved);
         for (size_t i = FIRST_PART; r >= 0 && i < n; i++) {
                 _cleanup_(freep) char *part = NULL;
 
-                r = asprintf(&part, "%s/%s", directory, words[i]) < 0 ? -ENOMEM : add(s, part, manager);
+                r = asprintf(&part, "%s/%s", directory, words[i]) < 0 ? -ENOMEM : add(s, part, manager, moved);
         }
         return r >= 0 && moved && s->n_toolchains > before ? strv_set_assignment(&s->tool_env, words[VARIABLE], set)
                                                            : r;
@@ -75,7 +76,7 @@ int survey_look_at_caches(struct survey *s, const struct hutch_policy *policy) {
         const char *profile = policy_text(policy, KEY_PROFILE);
         int r = 0;
 
-        if ((profile && streq(profile, "none")) || policy_number(policy, KEY_IDENTITY) != HUTCH_AS_HOST)
+        if ((profile && streq(profile, "none")) || policy_number(policy, KEY_IDENTITY) == HUTCH_AS_ROOT)
                 return 0;
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(lines); i++) {
                 _cleanup_(freep) char *text = strdup(lines[i]);

@@ -314,9 +314,15 @@ int survey_look_for_command(struct survey *s, const struct hutch_policy *policy,
         r = attach_path(&w);
         if (r >= 0)
                 r = survey_look_at_caches(s, policy);
-        if (r < 0 || !name || !name[0])
+        if (r < 0)
                 return r;
         w.trusted = true;
-        r = strchr(name, '/') ? path_make_absolute(name, cwd, &path) : find_in_path(&w, name, &path);
-        return r < 0 || !path ? (r == -ENOMEM ? r : 0) : follow_program(&w, path);
+        if (name && name[0])
+                r = strchr(name, '/') ? path_make_absolute(name, cwd, &path) : find_in_path(&w, name, &path);
+        if (r >= 0 && path)
+                r = follow_program(&w, path);
+        s->other_home = policy_number(policy, KEY_IDENTITY) != HUTCH_AS_HOST;
+        if (r >= 0 && s->other_home)
+                r = toolchain_name_directories(s);
+        return r == -ENOMEM ? r : 0;
 }

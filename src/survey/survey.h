@@ -53,6 +53,7 @@ struct toolchain_fact {
         char *link; /* it is a link, with this text; else: */
         struct path_fact fact;
         bool cache;          /* packages instead of programs */
+        bool with_home;      /* goes to the box's home, whatever its path; else it stays where it is */
         const char *manager; /* which package manager fetches them; NULL: none */
 };
 
@@ -95,6 +96,7 @@ struct survey {
         struct toolchain_fact *toolchains;
         size_t n_toolchains;
         char **tool_env;                       /* variables that name their directories */
+        bool other_home;                       /* the box's home has another path than the caller's */
         struct certificate_fact *certificates; /* where the policy has a network */
         size_t n_certificates;
         struct settings_fact settings[N_SETTINGS];

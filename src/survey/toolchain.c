@@ -134,6 +134,17 @@ static int locate(const struct survey *s, const char *variable, const char *dire
         return asprintf(ret, "%s/%s", s->home, directory) < 0 ? -ENOMEM : 0;
 }
 
+/* Whether a box gets to read parts of the row's directory instead of all of it. */
+static bool has_parts(const char *rest) {
+        char word[256];
+        const char *part;
+
+        while ((part = next_word(&rest, word, sizeof(word))))
+                if (part[0] != '~')
+                        return true;
+        return false;
+}
+
 /* The parts of a row; `path` is attached only where one of them shows it. */
 static int attach_row(struct survey *s, const char *line, const char *directory, const char *path) {
         char word[256];
@@ -157,11 +168,14 @@ static int attach_row(struct survey *s, const char *line, const char *directory,
         rest = line;
         while ((name = next_word(&rest, word, sizeof(word)))) {
                 _cleanup_(freep) char *part = NULL;
+                size_t n = s->n_toolchains;
 
                 if (asprintf(&part, "%s/%s", name[0] == '~' ? s->home : directory, name[0] == '~' ? name + 2 : name) <
                             0 ||
                     toolchain_add(s, part) < 0)
                         return -ENOMEM;
+                if (s->n_toolchains > n)
+                        s->toolchains[n].with_home = name[0] == '~' && s->toolchains[n].fact.type == S_IFREG;
         }
         return 1;
 }
@@ -169,6 +183,30 @@ static int attach_row(struct survey *s, const char *line, const char *directory,
 /* The variable that moved a toolchain is the box's too, or its programs would look for it in the home. */
 static int keep_variable(struct survey *s, const char *variable) {
         return strv_set_assignment(&s->tool_env, variable, strv_find_assignment(s->env, variable));
+}
+
+/* Without a variable their programs would look for these in the box's home. */
+int toolchain_name_directories(struct survey *s) {
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && s->home && i < ARRAY_SIZE(lines); i++) {
+                _cleanup_(freep) char *directory = NULL;
+                char variable[64], name[128];
+                const char *rest = lines[i];
+                bool moved;
+
+                if (!next_word(&rest, variable, sizeof(variable)) || streq(variable, "-") ||
+                    !next_word(&rest, name, sizeof(name)) || has_parts(rest))
+                        continue;
+                r = locate(s, variable, name, &directory, &moved);
+                for (size_t k = 0; r >= 0 && k < s->n_toolchains; k++)
+                        if (!s->toolchains[k].link && !s->toolchains[k].cache &&
+                            path_is_beneath(directory, s->toolchains[k].path)) {
+                                r = strv_set_assignment(&s->tool_env, variable, directory);
+                                break;
+                        }
+        }
+        return r;
 }
 
 int toolchain_attach(struct survey *s, const char *path) {

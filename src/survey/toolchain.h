@@ -7,6 +7,9 @@
  * -ENOMEM. */
 int toolchain_attach(struct survey *s, const char *path);
 
+/* Adds the variables that name the directories of what was attached, for a box whose home has another path. */
+int toolchain_name_directories(struct survey *s);
+
 /* Attaches one directory or file of the home, unless it or a directory around it is attached already. -ENOMEM or 0. */
 int toolchain_add(struct survey *s, const char *path);
 

@@ -102,6 +102,31 @@ checks() { expect "$1" "$(hutch "$1" 2>&1)" "$2"; }
         agree
 }
 
+@test "a session has the toolchains of PATH and what package managers downloaded, at any home and after a restore" {
+        unset XDG_STATE_HOME GOMODCACHE GOPATH RUSTUP_HOME CARGO_HOME
+        nvm
+        program "$HOME/.cargo/bin/cargo" $'#!/bin/sh\ncat "${RUSTUP_HOME:-$HOME/.rustup}/part"'
+        mkdir -p "$HOME/.rustup" "$HOME/go/pkg/mod" && echo toolchain >"$HOME/.rustup/part"
+        echo package >"$HOME/go/pkg/mod/part"
+        : >go.mod
+        PATH=$HOME/.cargo/bin:$PATH
+        try='node -v; cargo; cat ~/go/pkg/mod/part; echo x 2>/dev/null >~/go/pkg/mod/part || echo read-only; [ -r '$HOME/.ssh/id_rsa' ] || echo hidden'
+        want="nvm-node toolchain package read-only hidden"
+        for as in "" "--as host"; do
+                hutch session start s $as >/dev/null
+                expect "session $as" "$(hutch session run s -c "$try" | xargs)" "$want"
+                hutch snapshot --session s one >/dev/null
+                hutch session run s -c 'X=2'
+                hutch restore --session s one
+                expect "restored $as" "$(hutch session run s -c "$try" | xargs)" "$want"
+                hutch session stop s --discard
+                hutch snapshot --remove one
+                expect "shell $as" "$(hutch shell $as <<<"$try" | xargs)" "$want"
+        done
+        expect "asked for another user" "$(hutch shell --as user <<<'echo $PATH; ls -a ~ /home' | grep -e nvm -e cargo -e '^go$')" ""
+        agree
+}
+
 @test "the profile of a language allows its registry, beside the profile of the command" {
         hutch explain --net allowlist --allow-host 203.0.113.1:443 true >/dev/null 2>&1 || skip "needs --net allowlist"
         for one in go:proxy.golang.org node:registry.npmjs.org python:pypi.org rust:static.crates.io; do
