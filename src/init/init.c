@@ -152,13 +152,6 @@ static int take_ids(const struct init_input *in, struct hutch_error *err) {
         return write_file(self, "gid_map", line, err);
 }
 
-static bool is_guarded(const struct init_input *in) {
-        const struct plan *plan = in->plan;
-
-        return (plan->guard.quarantine || plan_watches_masks(plan)) && plan->traits & TRAIT_OWN_ROOT &&
-               !(plan->traits & TRAIT_DELEGATED);
-}
-
 /* The guard outside attaches what the host replaces. Its answer is waited for last, as it comes meanwhile. */
 static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         struct init_message message = {.event = INIT_GUARD};
@@ -217,7 +210,7 @@ static int build(const struct init_input *in, struct network *network, int *ret_
         r = init_build_root(in, ret_channel, err);
         if (r >= 0 && has_copies(plan))
                 r = send_home(in, err);
-        return r < 0 || !is_guarded(in) ? r : send_mounts(in, err);
+        return r < 0 || !plan_sends_mounts(plan) ? r : send_mounts(in, err);
 }
 
 /* Ends everything that descends from init, and reaps it, so that what it used is accounted for. In a pid namespace one
@@ -461,6 +454,18 @@ static void start_attached(struct life *l, int answers_as, int answers) {
                 message_send(l->in->control, &message, sizeof(message), &master, 1);
 }
 
+/* The guard asks for it to attach what the host replaced, and gets the mounts only now: a process that holds them when
+ * the box ends waits until the kernel has taken them down. */
+static void hold(struct life *l) {
+        const struct plan *plan = l->in->plan;
+        /* signals to all: only where all is the box */
+        int result = plan->traits & TRAIT_OWN_PIDS ? hold_begin(&l->hold) : -EOPNOTSUPP;
+        struct init_message message = {.event = INIT_HELD, .value = result};
+        _cleanup_(closep) int fd = plan_mounts_on_hold(plan) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+
+        message_send(l->in->control, &message, sizeof(message), &fd, fd < 0 ? 0 : 1);
+}
+
 static void obey(struct life *l, const struct warden_message *message, int fds[ORDER_FDS]) {
         const struct plan *plan = l->in->plan;
         pid_t target = l->target;
@@ -476,8 +481,8 @@ static void obey(struct life *l, const struct warden_message *message, int fds[O
                 shell_signal_others(target, message->value);
                 break;
         case ORDER_HOLD:
-                if (message->value == HOLD_BEGIN) /* signals to all: only where all is the box */
-                        report(l, INIT_HELD, plan->traits & TRAIT_OWN_PIDS ? hold_begin(&l->hold) : -EOPNOTSUPP);
+                if (message->value == HOLD_BEGIN)
+                        hold(l);
                 else if (message->value == HOLD_CHECK)
                         report(l, INIT_HELD, hold_check(&l->hold));
                 else
@@ -677,7 +682,7 @@ void init_run(struct init_input *in) {
                         r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot open %s: %s", in->plan->channel,
                                       errno_text(errno));
         }
-        if (r >= 0 && is_guarded(in)) {
+        if (r >= 0 && plan_sends_mounts(in->plan)) {
                 r = network_wait_for_go(in->control);
                 if (r > 0) /* a signal came first */
                         finish(&life, r);

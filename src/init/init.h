@@ -50,12 +50,13 @@ enum init_event {
         INIT_NO_SHELL,    /* it ended, and the box did not; .value is the wait status */
         INIT_DETACHED,    /* a shell at a terminal ended; the same */
         INIT_INTERRUPTED, /* the session's shell got the interrupt that was ordered */
-        INIT_HELD,        /* everything is stopped; .value is 0, or -errno and nothing is */
+        INIT_HELD,        /* everything is stopped; .value is 0, or -errno and nothing is; with the box's mount
+                           * namespace where the guard asked (plan_mounts_on_hold()) */
         INIT_LISTENER,    /* with the descriptor that notifies of listen() */
         INIT_NETWORK,     /* with the box's network namespace, for the relay, or a socket to init; init waits for
                            * ORDER_GO */
         INIT_STANDS,      /* the isolation that another program built was checked from inside, and holds */
-        INIT_GUARD,       /* with the box's mount namespace, for the guard; init waits for ORDER_GO */
+        INIT_GUARD,       /* with the box's mount namespace (plan_sends_mounts()); init waits for ORDER_GO */
         INIT_HOME,        /* with the box's home, where copies of the host's files are (STEP_KEEP) */
         INIT_EVENT,       /* the number alone, then an event as src/base/event.h encodes it */
 };

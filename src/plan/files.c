@@ -613,6 +613,18 @@ bool plan_watches_masks(const struct plan *plan) {
         return false;
 }
 
+static bool makes_mounts(const struct plan *plan) {
+        return plan->traits & TRAIT_OWN_ROOT && !(plan->traits & TRAIT_DELEGATED);
+}
+
+bool plan_sends_mounts(const struct plan *plan) {
+        return makes_mounts(plan) && (plan_watches_masks(plan) || (plan->session && plan->guard.quarantine));
+}
+
+bool plan_mounts_on_hold(const struct plan *plan) {
+        return makes_mounts(plan) && !plan->session && plan->guard.quarantine;
+}
+
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
         int r;
 

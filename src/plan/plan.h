@@ -125,8 +125,13 @@ struct plan {
         bool bridge;                 /* with net_open: the engine's network, not the host's */
 };
 
-/* Whether something is hidden that the host can replace: then init sends its mount namespace (INIT_GUARD). */
+/* Whether something is hidden that the host can replace. */
 bool plan_watches_masks(const struct plan *plan);
+/* Whether init sends its mount namespace before anything runs (INIT_GUARD): what is hidden is masked again at once, and
+ * a session is not stopped for what was replaced. */
+bool plan_sends_mounts(const struct plan *plan);
+/* Whether it sends it when the guard has stopped the box (INIT_HELD). */
+bool plan_mounts_on_hold(const struct plan *plan);
 
 struct plan_input {
         const struct hutch_policy *policy;

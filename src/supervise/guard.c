@@ -237,7 +237,7 @@ void guard_see(struct guard *g, const struct watched *w, const char *name) {
 
 const struct watched *guard_watched_of(const struct guard *g, const char *path) {
         for (size_t i = 0; i < g->n_watched; i++) {
-                const struct watched *w = &g->watched[i];
+                const struct watched *w = g->watched[i];
 
                 if (path_is_beneath(path, w->path) && streq(path_tail(path, w->path) + 1, path_basename(path)))
                         return w;
@@ -263,6 +263,8 @@ static void repair(struct guard *g) {
                         places[n++].place = g->sealed[i].place;
         if (n > 0 && g->mounts >= 0 && !g->finished)
                 reattach(g->mounts, places, n);
+        for (size_t i = 0; i < n && g->mounts < 0 && plan_mounts_on_hold(g->run->in.plan); i++)
+                places[i].result = -EBADF; /* init could not send them */
         n = 0;
         for (size_t i = 0; i < g->n_sealed; i++) {
                 struct reattach *one = &places[n];
@@ -296,14 +298,16 @@ void guard_ask_for_repair(struct guard *g) {
         if (!g->run->in.plan->session && g->run->in.plan->traits & TRAIT_OWN_PIDS &&
             run_order(g->run, ORDER_HOLD, HOLD_BEGIN, NULL, 0) >= 0)
                 g->holding = true;
-        else
+        else if (!plan_mounts_on_hold(g->run->in.plan)) /* else init is gone, and the box with it */
                 repair(g);
 }
 
-bool guard_take_held(struct guard *g, int result _unused_) {
+bool guard_take_held(struct guard *g, int mounts) {
         if (!g || !g->holding)
                 return false;
+        guard_take_namespace(g, mounts);
         repair(g);
+        closep(&g->mounts);
         g->holding = false;
         run_order(g->run, ORDER_HOLD, HOLD_END, NULL, 0);
         guard_ask_for_repair(g);

@@ -140,18 +140,15 @@ static void take_event(struct run *run, const uint8_t *data, size_t len) {
 
 /* One message from init; false when none is available now, or none will come. */
 static bool take_message(struct run *run) {
-        union {
-                struct init_message whole;
-                uint8_t room[EVENT_ENCODED_MOST];
-        } received;
+        union received *received = run->received;
         struct init_message message;
         int master = -1, r;
-        ssize_t n = message_receive(run->box.control, &received, sizeof(received), &master, 1, MSG_DONTWAIT);
+        ssize_t n = message_receive(run->box.control, received, sizeof(*received), &master, 1, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
                 return false;
-        if (n >= (ssize_t) sizeof(uint32_t) && received.whole.event == INIT_EVENT) {
-                take_event(run, received.room + sizeof(uint32_t), (size_t) n - sizeof(uint32_t));
+        if (n >= (ssize_t) sizeof(uint32_t) && received->whole.event == INIT_EVENT) {
+                take_event(run, received->room + sizeof(uint32_t), (size_t) n - sizeof(uint32_t));
                 closep(&master);
                 return true;
         }
@@ -164,7 +161,7 @@ static bool take_message(struct run *run) {
                 }
                 return false;
         }
-        message = received.whole;
+        message = received->whole;
         switch (message.event) {
         case INIT_TERMINAL:
                 if (run->in.message)
@@ -186,8 +183,10 @@ static bool take_message(struct run *run) {
         case INIT_DETACHED:
         case INIT_INTERRUPTED:
         case INIT_HELD:
-                if (message.event == INIT_HELD && guard_take_held(run->guard, message.value))
+                if (message.event == INIT_HELD && guard_take_held(run->guard, master)) {
+                        master = -1;
                         break;
+                }
                 if (run->in.message)
                         run->in.message(run->in.user, &message, take_fd(&master));
                 break;
@@ -501,13 +500,21 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
         return 0;
 }
 
+static void free_memory(struct run *run) {
+        if (run)
+                free(run->received);
+        free(run);
+}
+
 int run_start(struct loop *loop, const struct run_input *input, struct run **ret, struct hutch_error *err) {
         struct run *run = calloc(1, sizeof(*run));
         int box[3] = {-1, -1, -1}, own[3] = {-1, -1, -1};
         int r;
 
-        if (!run || budget_init(&run->budget, input->plan->output_cap, input->plan->truncate) < 0) {
-                free(run);
+        if (run)
+                run->received = malloc(sizeof(*run->received));
+        if (!run || !run->received || budget_init(&run->budget, input->plan->output_cap, input->plan->truncate) < 0) {
+                free_memory(run);
                 return error_oom(err);
         }
         run->loop = loop;
@@ -614,5 +621,5 @@ void run_free(struct run *run) {
         closep(&run->box.pidfd);
         closep(&run->box.control);
         engine_free(run->box.engine);
-        free(run);
+        free_memory(run);
 }

@@ -108,6 +108,20 @@ echo ../x >.git/commondir | .git/commondir" planted
         [ "$(jq -r '[.notices[] | select(.code == "protected_replaced").subject] | first' result)" = "$PWD/.git/config" ]
 }
 
+# A process that holds them when the box ends waits while the kernel takes them down.
+@test "the box's mounts are not held while nothing is replaced" {
+        held() { # held ARG…: how many mount namespaces hutch has open while the box runs
+                "$HUTCH_BUILD/hutch" "$@" -c 'echo ready >go; read -r _ <end' &
+                read -r _ <go
+                find "/proc/$!/fd" -lname 'mnt:*' | wc -l
+                echo >end
+                wait $!
+        }
+        mkfifo go end
+        [ "$(held)" = 0 ]
+        [ "$(held --hide f)" -gt 0 ] # the control: what is hidden is masked again at once
+}
+
 # The host runs `git config` in a loop, and the box tries all the time to plant something in the moment in which the bind is lost.
 @test "what a box plants in the moment of a replacement does not stay" {
         evil='echo ready >go; while [ ! -e stop ]; do git config core.fsmonitor ./evil; git config core.hooksPath ./evil; (echo "[core]"; echo fsmonitor=./evil) >>.git/config; done'
