@@ -58,7 +58,13 @@ static int prepare(hutch_box *box, struct hutch_error *err) {
         if (plan_decode(box->planned.data, box->planned.len, &plan) < 0)
                 return error_oom(err);
         r = make_empty_folders(plan, err);
-        return r < 0 ? r : layers_prepare(box, plan, &box->plan, err);
+        if (r < 0)
+                return r;
+        r = layers_prepare(box, &plan, err);
+        if (r < 0)
+                return r;
+        box->plan = take_ptr(plan);
+        return 0;
 }
 
 /* From now on the session lives by itself, and others find it. */

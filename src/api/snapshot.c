@@ -41,7 +41,7 @@ static int wrap(struct layer_snapshot *layers, hutch_snapshot **ret, struct hutc
 static int need_layers(hutch_box *box, struct hutch_error *err) {
         static const char *const nothing[] = {"true", NULL};
         const struct hutch_request request = {.argv = nothing};
-        _cleanup_(plan_freep) struct plan *plan = NULL, *made = NULL;
+        _cleanup_(plan_freep) struct plan *plan = NULL;
         int r;
 
         if (box->layers)
@@ -50,7 +50,7 @@ static int need_layers(hutch_box *box, struct hutch_error *err) {
         if (r < 0)
                 return r;
         if (plan->n_layers > 0 && !plan->ephemeral)
-                r = layers_prepare(box, plan, &made, err);
+                r = layers_prepare(box, &plan, err);
         if (r < 0 || box->layers)
                 return r;
         return error_set(err, HUTCH_E_USAGE, EINVAL,

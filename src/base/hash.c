@@ -101,6 +101,11 @@ void hash_end(struct hash *hash, uint8_t ret[static HASH_SIZE]) {
 }
 
 void hash_hex(const uint8_t value[static HASH_SIZE], char ret[static HASH_SIZE * 2 + 1]) {
-        for (int i = 0; i < HASH_SIZE; i++)
-                snprintf(ret + i * 2, 3, "%02x", value[i]);
+        static const char digits[] = "0123456789abcdef";
+
+        for (int i = 0; i < HASH_SIZE; i++) {
+                ret[2 * i] = digits[value[i] >> 4];
+                ret[2 * i + 1] = digits[value[i] & 15];
+        }
+        ret[2 * HASH_SIZE] = 0;
 }

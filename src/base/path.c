@@ -56,11 +56,13 @@ int path_make_absolute(const char *path, const char *base, char **ret) {
 }
 
 bool path_is_beneath(const char *path, const char *root) {
-        size_t n = strlen(root);
+        size_t n = 0;
 
         if (streq(root, "/"))
                 return path[0] == '/';
-        return strncmp(path, root, n) == 0 && (path[n] == '/' || path[n] == 0);
+        while (root[n] && path[n] == root[n])
+                n++;
+        return !root[n] && (path[n] == '/' || path[n] == 0);
 }
 
 const char *path_tail(const char *path, const char *root) {

@@ -151,9 +151,9 @@ int layers_find_newest(const char *root, const char *workspace, struct layer_box
 /* Continues with kept layers; "": those of the newest box of the policy's workspace. */
 int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 
-/* The layers of a box: before a run, after it, and after one that never was. *ret is the plan with the places of the
- * layers in it. */
-int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err);
+/* The layers of a box: before a run, after it, and after one that never was. *plan becomes one with the places of the
+ * layers in it, if it has any. */
+int layers_prepare(hutch_box *box, struct plan **plan, struct hutch_error *err);
 /* Records the layers before a further run, so that its changes can be reported alone. */
 int layers_remember(hutch_box *box, struct hutch_error *err);
 /* A run whose changes are not reported. */

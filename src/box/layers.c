@@ -332,21 +332,23 @@ static int make_copies(const hutch_box *box, struct plan *plan, struct hutch_err
         return r;
 }
 
-int layers_prepare(hutch_box *box, const struct plan *plan, struct plan **ret, struct hutch_error *err) {
+int layers_prepare(hutch_box *box, struct plan **plan, struct hutch_error *err) {
+        _cleanup_(plan_freep) struct plan *made = NULL;
         int r;
 
-        r = box_prepare_skeleton(box, plan, err);
+        r = box_prepare_skeleton(box, *plan, err);
+        if (r < 0 || (*plan)->n_layers == 0 || (*plan)->ephemeral)
+                return r;
+        r = box->layers ? use_layers(box, *plan, &made, err) : make_first(box, *plan, &made, err);
+        if (r < 0 || !made)
+                return r;
+        if (plan_has_copies(made))
+                r = make_copies(box, made, err);
         if (r < 0)
                 return r;
-        if (plan->n_layers == 0 || plan->ephemeral)
-                return with_layers(plan, &(struct plan_layers){0}, ret, err);
-        r = box->layers ? use_layers(box, plan, ret, err) : make_first(box, plan, ret, err);
-        if (r < 0 || !plan_has_copies(*ret))
-                return r;
-        r = make_copies(box, *ret, err);
-        if (r < 0)
-                plan_free(take_ptr(*ret));
-        return r;
+        plan_free(*plan);
+        *plan = take_ptr(made);
+        return 0;
 }
 
 static bool lies_in_another(char *const *lowers, const char *path) {

@@ -96,7 +96,13 @@ static int plan_run(hutch_box *box, const struct hutch_request *request, struct 
                 return r;
         if (plan->image && plan->build_image)
                 r = image_ensure(plan->engine, plan->image, err);
-        return r < 0 ? r : layers_prepare(box, plan, ret, err);
+        if (r < 0)
+                return r;
+        r = layers_prepare(box, &plan, err);
+        if (r < 0)
+                return r;
+        *ret = take_ptr(plan);
+        return 0;
 }
 
 static int run_planned(hutch_box *box, const struct hutch_request *request, struct report *report,

@@ -99,10 +99,12 @@ static int make_network(void *data) {
 }
 
 int network_start(struct network *n, struct hutch_error *err) {
+        static char stack[16384] __attribute__((aligned(16))); /* on init's own each page of it would be a fault */
+
         n->fd = -1;
         n->result = -ECHILD;
         n->step = "make a network namespace";
-        n->helper = clone(make_network, n->stack + sizeof(n->stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
+        n->helper = clone(make_network, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, n);
         if (n->helper < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start a process in the box: %s",
                                  errno_text(errno));

@@ -10,7 +10,6 @@ struct network {
         int fd;           /* the namespace, once it exists */
         int result;       /* 0 or -errno */
         const char *step; /* what was being done */
-        char stack[16384] __attribute__((aligned(16)));
 };
 
 int network_start(struct network *n, struct hutch_error *err);

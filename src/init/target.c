@@ -348,7 +348,8 @@ int init_start_target(const struct init_input *in, int landlock, int terminal, p
         size_t n = strv_length(in->plan->argv);
         _cleanup_(freep) char **script = calloc(n + 2, sizeof(char *));
         struct target t = {.in = in, .landlock = landlock, .terminal = terminal, .script = script};
-        char stack[CHILD_STACK] __attribute__((aligned(16))); /* each page of it is a fault */
+        static char stack[CHILD_STACK]
+                __attribute__((aligned(16))); /* on init's own each page of it would be a fault */
         int ends[2], listener = -1, r = 0;
         pid_t pid;
 

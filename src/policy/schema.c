@@ -193,11 +193,15 @@ static size_t count_names(enum key key) {
 
 /* The words joined by "|"; cut where the room is too small, which the unit test of the table rules out. */
 static const char *join_names(enum key key, char *room, size_t size) {
-        size_t used = 0;
+        char *at = room, *end = room + size - 1;
 
-        room[0] = 0;
-        for (size_t i = 0; keys[key].names[i] && used < size; i++)
-                used += (size_t) snprintf(room + used, size - used, "%s%s", i ? "|" : "", keys[key].names[i]);
+        for (size_t i = 0; keys[key].names[i]; i++) {
+                if (i > 0 && at < end)
+                        *at++ = '|';
+                for (const char *c = keys[key].names[i]; *c && at < end; c++)
+                        *at++ = *c;
+        }
+        *at = 0;
         return room;
 }
 

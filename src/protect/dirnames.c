@@ -34,17 +34,24 @@ static int put(struct dirnames *l, size_t *room, const char *name) {
         return 0;
 }
 
-static int read_names(DIR *d, size_t most, struct dirnames *l) {
+static int read_names(int fd, size_t most, struct dirnames *l) {
+        char buffer[8192] __attribute__((aligned(__alignof__(struct dirent64))));
         size_t room = 0;
-        struct dirent *e;
-        int r = 0;
+        ssize_t n;
 
-        while (r >= 0 && (errno = 0, e = readdir(d))) {
-                if (streq(e->d_name, ".") || streq(e->d_name, ".."))
-                        continue;
-                r = l->n == most ? -E2BIG : put(l, &room, e->d_name);
-        }
-        return r >= 0 && errno ? -errno : r;
+        while ((n = getdents64(fd, buffer, sizeof(buffer))) > 0)
+                for (const char *at = buffer; at < buffer + n;) {
+                        const struct dirent64 *e = (const struct dirent64 *) (const void *) at;
+                        int r;
+
+                        at += e->d_reclen;
+                        if (streq(e->d_name, ".") || streq(e->d_name, ".."))
+                                continue;
+                        r = l->n == most ? -E2BIG : put(l, &room, e->d_name);
+                        if (r < 0)
+                                return r;
+                }
+        return n < 0 ? -errno : 0;
 }
 
 /* FNV-1a of the name in lower case. */
@@ -76,19 +83,13 @@ static int make_slots(struct dirnames *l) {
 }
 
 int dirnames_take(int dir, size_t most, struct dirnames *ret) {
-        int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+        _cleanup_(closep) int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct dirnames l = {0};
-        DIR *d;
+        int r;
 
         if (fd < 0)
                 return -errno;
-        d = fdopendir(fd);
-        if (!d) {
-                close(fd);
-                return -ENOMEM;
-        }
-        r = read_names(d, most, &l);
-        closedir(d);
+        r = read_names(fd, most, &l);
         if (r >= 0)
                 r = make_slots(&l);
         if (r < 0) {
@@ -119,8 +120,8 @@ bool dirnames_has(const struct dirnames *l, const char *name) {
         return find(l, name, strlen(name), false);
 }
 
-bool dirnames_may_have(const struct dirnames *l, const char *name, size_t len) {
-        return find(l, name, len, true);
+bool dirnames_may_have(const struct dirnames *l, const char *path) {
+        return find(l, path, strcspn(path, "/"), true);
 }
 
 const char *dirnames_next(const struct dirnames *l, const char *name) {

@@ -16,7 +16,7 @@ struct dirnames {
 /* `dir` may be an O_PATH descriptor. -E2BIG: it has more than `most` names. */
 int dirnames_take(int dir, size_t most, struct dirnames *ret);
 bool dirnames_has(const struct dirnames *l, const char *name);
-/* Without regard to ASCII case, as some file systems look names up. */
-bool dirnames_may_have(const struct dirnames *l, const char *name, size_t len);
+/* The first name of a relative path, without regard to ASCII case, as some file systems look names up. */
+bool dirnames_may_have(const struct dirnames *l, const char *path);
 const char *dirnames_next(const struct dirnames *l, const char *name); /* NULL: the first; NULL after the last */
 void dirnames_done(struct dirnames *l);

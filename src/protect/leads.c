@@ -145,7 +145,7 @@ static int add_names(struct protect *p, const char *top) {
         bool tree;
         int r = 0;
 
-        for (size_t at = 0; r >= 0 && names_fixed(&at, &tree, name, sizeof(name));)
+        for (size_t at = 0; r >= 0 && names_fixed(&at, NULL, &tree, name, sizeof(name));)
                 if (!strchr(name, '*'))
                         r = add_name(p, top, name, tree);
         for (char *const *own = streq(top, p->tree->top) ? p->tree->protect : NULL; r >= 0 && own && *own; own++)

@@ -133,12 +133,13 @@ enum names_match names_find(const char *path, size_t root, bool is_directory, co
         return best;
 }
 
-const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room) {
-        while (*at < ARRAY_SIZE(lines)) {
+const char *names_fixed(size_t *at, const struct dirnames *in, bool *ret_tree, char *buffer, size_t room) {
+        while (*at < ARRAY_SIZE(lines) && !(in && in->n == 0)) {
                 const char *line = lines[(*at)++];
                 size_t len;
 
-                if (after(line, ALLOW) || after(line, EXCEPT) || after(line, NOTICE) || line[0] == '*')
+                if (after(line, ALLOW) || after(line, EXCEPT) || after(line, NOTICE) || line[0] == '*' ||
+                    (in && !dirnames_may_have(in, line)))
                         continue;
                 len = strlen(line);
                 *ret_tree = len > 3 && streq(line + len - 3, "/**");
@@ -176,7 +177,7 @@ bool names_may_release(const char *name) {
 
         if (names_vcs(name, strcspn(name, "/")) || streq(name, ".jail") || streq(name, "hutch.yaml"))
                 return false;
-        for (size_t at = 0; names_fixed(&at, &tree, fixed, sizeof(fixed));)
+        for (size_t at = 0; names_fixed(&at, NULL, &tree, fixed, sizeof(fixed));)
                 if (streq(fixed, name))
                         return true;
         return false;

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "dirnames.h"
+
 /* How a path meets a pattern. */
 enum names_match {
         NAMES_NONE,
@@ -19,8 +21,9 @@ enum names_match {
 enum names_match names_find(const char *path, size_t root, bool is_directory, const char **ret_pattern);
 
 /* The protected names without a wildcard at their start, in the order of data/protected: `.git/config`, `.vscode/` +
- * "**" as ".vscode". `at` begins as 0. NULL after the last; *ret_tree is set for a whole directory. */
-const char *names_fixed(size_t *at, bool *ret_tree, char *buffer, size_t room);
+ * "**" as ".vscode". `at` begins as 0. NULL after the last; *ret_tree is set for a whole directory. With the names of a
+ * directory only those that may be in it. */
+const char *names_fixed(size_t *at, const struct dirnames *in, bool *ret_tree, char *buffer, size_t room);
 
 /* How a path below the workspace meets a list of such paths, of a policy; the one that it meets in *ret_name. */
 enum names_match names_listed(char *const *list, const char *tail, const char **ret_name);

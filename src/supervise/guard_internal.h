@@ -50,7 +50,7 @@ struct guard {
         int inotify, mounts;
         struct watch *on_event;
         struct timer timer;
-        struct watched watched[MOST_WATCHES];
+        struct watched *watched[MOST_WATCHES];
         size_t n_watched;
         struct sealed *sealed;
         size_t n_sealed;

@@ -117,9 +117,9 @@ static bool compare(struct guard *g) {
         for (size_t i = 0; i < g->n_sealed; i++)
                 compare_sealed(&g->sealed[i]);
         for (size_t i = 0; i < g->n_watched; i++)
-                compare_place(g, &g->watched[i]);
+                compare_place(g, g->watched[i]);
         for (size_t i = 0; i < g->n_watched; i++)
-                complete = compare_names(g, &g->watched[i]) && complete;
+                complete = compare_names(g, g->watched[i]) && complete;
         for (size_t i = 0; i < g->n_configs; i++)
                 compare_config(g, i);
         return complete;
@@ -151,11 +151,11 @@ static void read_events(struct guard *g) {
                                 for (size_t i = 0; i < g->n_sealed; i++)
                                         g->sealed[i].changed = true;
                                 for (size_t i = 0; i < g->n_watched; i++)
-                                        look_through(g, &g->watched[i]);
+                                        look_through(g, g->watched[i]);
                         }
                         for (size_t i = 0; e->len && i < g->n_watched; i++)
-                                if (g->watched[i].wd == e->wd) {
-                                        guard_see(g, &g->watched[i], e->name);
+                                if (g->watched[i]->wd == e->wd) {
+                                        guard_see(g, g->watched[i], e->name);
                                         break;
                                 }
                         if (g->run->failed)
@@ -195,7 +195,7 @@ static void stop_inotify(struct guard *g) {
         watch_remove(&g->on_event);
         closep(&g->inotify);
         for (size_t i = 0; i < g->n_watched; i++)
-                g->watched[i].wd = -1;
+                g->watched[i]->wd = -1;
 }
 
 static int start_inotify(struct guard *g) {
@@ -205,7 +205,7 @@ static int start_inotify(struct guard *g) {
         if (g->inotify < 0)
                 return -errno;
         for (size_t i = 0; r >= 0 && i < g->n_watched; i++)
-                r = watch_by_inotify(g, &g->watched[i]);
+                r = watch_by_inotify(g, g->watched[i]);
         if (r >= 0)
                 r = loop_watch(g->run->loop, g->inotify, EPOLLIN, on_event, g, &g->on_event);
         if (r < 0)
@@ -229,7 +229,7 @@ static void on_timer(void *data) {
 
 static bool is_watched(const struct guard *g, dev_t dev, ino_t ino) {
         for (size_t i = 0; i < g->n_watched; i++)
-                if (g->watched[i].dev == dev && g->watched[i].ino == ino)
+                if (g->watched[i]->dev == dev && g->watched[i]->ino == ino)
                         return true;
         return false;
 }
@@ -237,7 +237,7 @@ static bool is_watched(const struct guard *g, dev_t dev, ino_t ino) {
 /* `look`: what is in it already appeared while the box ran. */
 int guard_watch_add(struct guard *g, const char *path, enum kind kind, size_t top, bool look) {
         _cleanup_(closep) int fd = -1;
-        struct watched *w = &g->watched[g->n_watched];
+        struct watched *w;
         struct stat st;
         int r;
 
@@ -248,17 +248,19 @@ int guard_watch_add(struct guard *g, const char *path, enum kind kind, size_t to
                 return -errno;
         if (is_watched(g, st.st_dev, st.st_ino))
                 return 0;
+        w = malloc(sizeof(*w));
+        if (!w)
+                return -ENOMEM;
         *w = (struct watched){.wd = -1, .fd = fd, .kind = kind, .top = top, .dev = st.st_dev, .ino = st.st_ino};
         w->path = strdup(path);
-        if (!w->path)
-                return -ENOMEM;
-        r = g->inotify < 0 ? 0 : watch_by_inotify(g, w);
+        r = !w->path ? -ENOMEM : g->inotify < 0 ? 0 : watch_by_inotify(g, w);
         if (r < 0) {
                 free(w->path);
+                free(w);
                 return r;
         }
         take_fd(&fd);
-        g->n_watched++;
+        g->watched[g->n_watched++] = w;
         if (look && g->inotify < 0)
                 compare_names(g, w);
         else if (look)
@@ -266,10 +268,10 @@ int guard_watch_add(struct guard *g, const char *path, enum kind kind, size_t to
         return 0;
 }
 
-static const struct watched *find_watched(const struct guard *g, const char *path, size_t len) {
+static struct watched *find_watched(const struct guard *g, const char *path, size_t len) {
         for (size_t i = 0; i < g->n_watched; i++)
-                if (strncmp(g->watched[i].path, path, len) == 0 && !g->watched[i].path[len])
-                        return &g->watched[i];
+                if (strncmp(g->watched[i]->path, path, len) == 0 && !g->watched[i]->path[len])
+                        return g->watched[i];
         return NULL;
 }
 
@@ -284,13 +286,13 @@ static int add_parents(struct guard *g, const char *top, const char *name) {
         for (char *from = path + root + 1, *at; (at = strchr(from, '/')); from = at + 1) {
                 const struct watched *above = find_watched(g, path, (size_t) (from - 1 - path));
 
-                if (!above || (above->seen.n_slots && !dirnames_may_have(&above->seen, from, (size_t) (at - from))))
+                if (!above || (above->seen.n_slots && !dirnames_may_have(&above->seen, from)))
                         break;
                 if (find_watched(g, path, (size_t) (at - path)))
                         continue;
                 *at = 0;
                 if (guard_watch_add(g, path, KIND_NAMES, root, false) >= 0) {
-                        struct watched *w = &g->watched[g->n_watched - 1];
+                        struct watched *w = g->watched[g->n_watched - 1];
 
                         if (!w->seen.n_slots)
                                 (void) list_names(w, MOST_LISTED, &w->seen);
@@ -302,11 +304,13 @@ static int add_parents(struct guard *g, const char *top, const char *name) {
 
 /* The directories of patterns that exist, such as `.config` of `.config/mise`. Most do not. */
 static int add_names(struct guard *g, const char *top) {
+        const struct watched *w = find_watched(g, top, strlen(top));
+        const struct dirnames *in = w && w->seen.n_slots ? &w->seen : NULL;
         char **own = g->run->in.plan->guard.names, name[256];
         bool tree;
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && names_fixed(&i, &tree, name, sizeof(name));)
+        for (size_t i = 0; r >= 0 && names_fixed(&i, in, &tree, name, sizeof(name));)
                 r = add_parents(g, top, name);
         for (; r >= 0 && own && *own; own++)
                 r = add_parents(g, top, *own);
@@ -337,17 +341,19 @@ static int add_git(struct guard *g, const char *directory) {
 
 static int add_top(struct guard *g, const char *top) {
         int r = guard_watch_add(g, top, KIND_NAMES, strlen(top), false);
+        struct watched *w = find_watched(g, top, strlen(top));
 
         if (r < 0)
                 return r;
-        (void) list_names(&g->watched[g->n_watched - 1], MOST_LISTED, &g->watched[g->n_watched - 1].seen);
+        if (w && !w->seen.n_slots)
+                (void) list_names(w, MOST_LISTED, &w->seen);
         return add_names(g, top);
 }
 
 /* What a later comparison is made with. */
 static bool take_state(struct guard *g) {
         for (size_t i = 0; i < g->n_watched; i++) {
-                struct watched *w = &g->watched[i];
+                struct watched *w = g->watched[i];
 
                 if (!w->seen.n_slots && list_names(w, MOST_LISTED, &w->seen) < 0)
                         return false;
@@ -394,8 +400,9 @@ void guard_watch_end(struct guard *g) {
         timer_clear(g->run->loop, &g->timer);
         stop_inotify(g);
         for (size_t i = 0; i < g->n_watched; i++) {
-                free(g->watched[i].path);
-                close(g->watched[i].fd);
-                dirnames_done(&g->watched[i].seen);
+                free(g->watched[i]->path);
+                close(g->watched[i]->fd);
+                dirnames_done(&g->watched[i]->seen);
+                free(g->watched[i]);
         }
 }

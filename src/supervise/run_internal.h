@@ -12,6 +12,11 @@ struct tap { /* which stream of which run a pump's hook is called for */
         int stream;
 };
 
+union received {
+        struct init_message whole;
+        uint8_t room[EVENT_ENCODED_MOST];
+};
+
 struct run {
         struct loop *loop;
         struct run_input in;
@@ -40,6 +45,7 @@ struct run {
         bool past_stops; /* what is read now was sent before the command was continued, or before it ended */
         int status;      /* the target's wait status */
         struct init_message message;
+        union received *received; /* of init; too large for a stack, whose pages are all touched */
         enum hutch_kill_reason reason;
         struct outcome outcome;
         void (*gone)(void *user); /* of run_end() */

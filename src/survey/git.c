@@ -203,12 +203,11 @@ static int seal_names(struct survey *s) {
 
         for (char *const *own = s->protect; r >= 0 && own && *own; own++)
                 r = seal(s, s->workspace.real, *own);
-        for (size_t at = 0; r >= 0 && names_fixed(&at, &tree, name, sizeof(name));) {
+        for (size_t at = 0; r >= 0 && names_fixed(&at, listed ? &names : NULL, &tree, name, sizeof(name));) {
                 _cleanup_(freep) char *path = NULL;
                 struct stat st;
 
-                if (strchr(name, '*') || names_listed(s->unprotect, name, &released) == NAMES_EXACT ||
-                    (listed && !dirnames_may_have(&names, name, strcspn(name, "/"))))
+                if (strchr(name, '*') || names_listed(s->unprotect, name, &released) == NAMES_EXACT)
                         continue;
                 path = join(s->workspace.real, name);
                 if (!path || lstat(path, &st) < 0 || (S_ISDIR(st.st_mode) && !tree))

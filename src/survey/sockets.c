@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
@@ -12,12 +13,23 @@
 #include "../base/strv.h"
 #include "survey.h"
 
+static bool is_special(char c) {
+        return c == '*' || c == '?' || c == '[' || c == '\\';
+}
+
 /* Appends a path of the caller's, in which nothing is a pattern. */
 static void append_literal(struct buf *b, const char *text) {
-        for (; *text; text++) {
-                if (strchr("*?[\\", *text))
+        while (*text) {
+                size_t n = 0;
+
+                while (text[n] && !is_special(text[n]))
+                        n++;
+                buf_put(b, text, n);
+                text += n;
+                if (*text) {
                         buf_puts(b, "\\");
-                buf_put(b, text, 1);
+                        buf_put(b, text++, 1);
+                }
         }
 }
 
@@ -46,46 +58,68 @@ static bool append_variable(const struct survey *s, const char *name, struct buf
         return path != NULL;
 }
 
-static bool append_place(const struct survey *s, const char *name, size_t len, struct buf *b) {
-        const char *runtime = strv_find_assignment(s->env, "XDG_RUNTIME_DIR");
-        const char *home = s->home_fact.real ? s->home_fact.real : s->home;
+/* What ${HOME}, ${RUNTIME} and ${UID} are; NULL: unknown. */
+struct places {
+        const char *home, *runtime, *uid;
+        char uid_text[16], runtime_text[32];
+};
 
-        if (len == strlen("HOME") && startswith(name, "HOME")) {
-                if (home)
-                        append_literal(b, home);
-                return home != NULL;
-        }
-        if (len == strlen("RUNTIME") && startswith(name, "RUNTIME")) {
-                if (runtime && runtime[0] == '/')
-                        append_literal(b, runtime);
-                else
-                        buf_printf(b, "/run/user/%u", geteuid());
-                return true;
-        }
-        buf_printf(b, "%u", geteuid());
-        return true;
+static void find_places(const struct survey *s, struct places *p) {
+        const char *runtime = strv_find_assignment(s->env, "XDG_RUNTIME_DIR");
+
+        snprintf(p->uid_text, sizeof(p->uid_text), "%u", geteuid());
+        snprintf(p->runtime_text, sizeof(p->runtime_text), "/run/user/%s", p->uid_text);
+        p->home = s->home_fact.real ? s->home_fact.real : s->home;
+        p->runtime = runtime && runtime[0] == '/' ? runtime : p->runtime_text;
+        p->uid = p->uid_text;
+}
+
+static bool append_place(const struct places *p, const char *name, struct buf *b) {
+        const char *place = startswith(name, "HOME}") ? p->home : startswith(name, "RUNTIME}") ? p->runtime : p->uid;
+
+        if (place)
+                append_literal(b, place);
+        return place != NULL;
 }
 
 /* false: something that the line needs is unknown. */
-static bool expand(const struct survey *s, const char *line, struct buf *b) {
+static bool expand(const struct survey *s, const struct places *p, const char *line, struct buf *b) {
         if (line[0] == '$' && line[1] != '{')
                 return append_variable(s, line + 1, b);
         while (*line) {
                 const char *end = startswith(line, "${") ? strchr(line, '}') : NULL;
 
                 if (!end) {
-                        buf_put(b, line++, 1);
+                        size_t n = 1;
+
+                        while (line[n] && line[n] != '$')
+                                n++;
+                        buf_put(b, line, n);
+                        line += n;
                         continue;
                 }
-                if (!append_place(s, line + 2, (size_t) (end - line - 2), b))
+                if (!append_place(p, line + 2, b))
                         return false;
                 line = end + 1;
         }
         return true;
 }
 
-/* Whether something that the pattern matches can lie in `dir`: name by name, as far as the shorter of the two goes. */
+/* Whether something that the pattern matches can lie in `dir`: name by name, as far as the shorter of the two goes.
+ * There are many patterns, and most differ in a first name that is none. */
 static bool may_lie_in(const char *pattern, const char *dir) {
+        while (*pattern == '/' && *dir == '/') {
+                size_t n = 1;
+
+                while (dir[n] && dir[n] != '/' && dir[n] == pattern[n] && !is_special(dir[n]))
+                        n++;
+                if (n == 1 || is_special(pattern[n]) || is_special(dir[n]))
+                        break;
+                if ((dir[n] && dir[n] != '/') || (pattern[n] && pattern[n] != '/'))
+                        return false;
+                pattern += n;
+                dir += n;
+        }
         while (*dir && *pattern) {
                 char part[PATH_MAX], name[PATH_MAX];
                 size_t p, n;
@@ -177,16 +211,17 @@ int survey_look_at_sockets(struct survey *s, const struct hutch_policy *policy) 
         static const char *const lines[] = {
 #include "control_sockets.h" /* made from data/control-sockets */
         };
+        _cleanup_(buf_done) struct buf pattern = {0};
+        struct places places;
         int r = 0;
 
+        find_places(s, &places);
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(lines); i++) {
-                _cleanup_(buf_done) struct buf b = {0};
-                _cleanup_(freep) char *pattern = NULL;
-
-                if (!expand(s, lines[i], &b) && !b.oom)
+                pattern.len = 0;
+                if (!expand(s, &places, lines[i], &pattern) && !pattern.oom)
                         continue;
-                pattern = buf_take_string(&b);
-                r = pattern ? look_for(s, policy, pattern) : -ENOMEM;
+                buf_put(&pattern, "", 1);
+                r = pattern.oom ? -ENOMEM : look_for(s, policy, (const char *) pattern.data);
         }
         return r;
 }
