@@ -2,9 +2,11 @@
  *
  * They wait for their turn among the commands. Then the stack of layers is changed, which costs the same however much
  * the layers hold, and a second box is started over the new stack with the state that the shell is to continue with.
- * When its shell runs, it replaces the first, which is ended. Until then the first one continues unchanged: it writes
- * into the layers that it has mounted, wherever they were moved to, and a change that fails puts the stack back so that
- * it still lists them. So nothing is lost if the client is gone, the disk is full or the box does not start.
+ * When its shell runs, it replaces the first, which is ended: a moment later if nothing but a shell waits there,
+ * because the kernel takes as long to remove a box as to make one, and the client waits for neither. Until then the
+ * first one continues unchanged: it writes into the layers that it has mounted, wherever they were moved to, and a
+ * change that fails puts the stack back so that it still lists them. So nothing is lost if the client is gone, the disk
+ * is full or the box does not start.
  *
  * A snapshot is handed over by the descriptor of its directory. Until the client has finished it, it is removed when
  * the last process with this descriptor exits. */
@@ -27,6 +29,7 @@
 
 #define CHANGES_MOST 16 /* that wait for a session */
 #define START_MS 20000  /* for the second box; it is given up then */
+#define END_MS 15       /* after which the first box ends, if only its shell waits there: a client goes on before */
 #define SPARE 65536     /* bytes */
 
 struct change {
@@ -44,6 +47,8 @@ struct change {
         struct plan *plan;           /* its plan */
         bool replaced;               /* the stack does not list the layers that the box has mounted */
         bool stands, failed, done;   /* done: the first box is to end */
+        bool answered;
+        struct session *first; /* in the box that is to end */
         struct hutch_error err;
 };
 
@@ -108,12 +113,17 @@ static bool hand_over(struct change *g) {
         return message_send(g->socket, &answer, sizeof(answer), g->made ? &g->made->fd : NULL, g->made != NULL) >= 0;
 }
 
+static void answer(struct change *g) {
+        if (!g->answered && !hand_over(g) && g->made)
+                snapshot_drop(g->made);
+        g->answered = true;
+}
+
 static void finish(struct change *g) {
+        answer(g);
         release(g);
         if (g->undo)
                 snapshot_drop(g->undo);
-        if (!hand_over(g) && g->made)
-                snapshot_drop(g->made);
         change_free(g);
 }
 
@@ -201,9 +211,12 @@ static void on_first_ended(void *user) {
         finish(g);
 }
 
+/* The client waits until the kernel has removed the first box only if something runs there that it wants to be gone. */
 static void take_over(struct change *g) {
+        _cleanup_(buf_done) struct buf names = {0};
         struct served *v = g->v;
         struct session *old = v->session;
+        bool alone = session_list_others(old, &names) == 0;
 
         if (use_plan(g) < 0) {
                 fail(g);
@@ -216,14 +229,26 @@ static void take_over(struct change *g) {
         v->holder.session = v->holder.session == old ? v->session : v->holder.session;
         callers_move(v->all->callers, old, v->session);
         session_take_over(v->session, old, g->request.what == CHANGE_SNAPSHOT);
-        served_end_box(v, old, on_first_ended, g);
+        g->first = old;
+        release(g); /* the next change may reserve the same */
+        if (alone)
+                answer(g);
+        timer_set(v->all->loop, &g->later, alone ? END_MS : 0);
+}
+
+static void end_first(struct change *g) {
+        timer_clear(g->v->all->loop, &g->later);
+        if (g->first)
+                served_end_box(g->v, take_ptr(g->first), on_first_ended, g);
 }
 
 static void on_later(void *data) {
         struct change *g = data;
 
         timer_clear(g->v->all->loop, &g->limit);
-        if (g->stands && !g->failed)
+        if (g->done)
+                end_first(g);
+        else if (g->stands && !g->failed)
                 take_over(g);
         else
                 fail(g);
@@ -446,8 +471,10 @@ void changes_free(struct served *v) {
 
         for (struct change *g = v->changes; g; g = next) {
                 next = g->next_of_all;
-                if (g->done)
-                        continue; /* it is over with the first box */
+                if (g->done) { /* it is over with the first box */
+                        end_first(g);
+                        continue;
+                }
                 if (g->err.code == HUTCH_OK)
                         error_set(&g->err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
                 if (g->fresh)

@@ -158,6 +158,42 @@ static void resets(hutch_context *context) {
         hutch_box_close(box);
 }
 
+/* The first box of a change ends after the answer: whatever is asked for meanwhile finds a session, and it leaves
+ * nothing. */
+static void in_a_row(hutch_context *context) {
+        int boxes = count_boxes(), fds = count_fds();
+        hutch_result *r;
+        char text[96];
+
+        for (int i = 0; i < 4; i++) {
+                hutch_box *box = open_session(context, NULL), *fork = NULL;
+                hutch_snapshot *s = NULL;
+
+                hutch_result_free(run_text(box, "echo 1 >f"));
+                MUST(hutch_box_snapshot(box, &s, &tap_err));
+                hutch_result_free(run_text(box, "echo 2 >f"));
+                MUST(hutch_box_restore(box, s, &tap_err));
+                MUST(hutch_box_restore(box, s, &tap_err));
+                snprintf(text, sizeof(text), "echo 3 >>f; sleep %s &", mark_of(77));
+                hutch_result_free(run_text(box, text));
+                await_processes(mark_of(77), 1);
+                MUST(hutch_box_restore(box, s, &tap_err));
+                if (i == 0)
+                        ok(count_processes(mark_of(77)) == 0, "what ran before a restore has ended when it returns");
+                MUST(hutch_box_fork(box, &fork, &tap_err));
+                r = run_text(i % 2 ? box : fork, "cat f");
+                if (i < 2)
+                        is(r->output[1], "1\n", i ? "in the session: as it was" : "in its fork: as it was");
+                hutch_result_free(r);
+                hutch_box_close(i % 2 ? fork : box);
+                hutch_box_close(i % 2 ? box : fork);
+                MUST(hutch_snapshot_remove(s, &tap_err));
+                hutch_snapshot_free(s);
+        }
+        ok(count_boxes() == boxes && count_fds() == fds, "changes in a row leave no box (%d, %d before), no descriptor",
+           count_boxes(), boxes);
+}
+
 static void refusals(void) {
         hutch_policy *p = new_policy();
         hutch_context *self = NULL;
@@ -409,6 +445,7 @@ int main(void) {
         copy_on_write(context);
         copies(context);
         resets(context);
+        in_a_row(context);
         refusals();
         ends();
         box_is_killed(context);
