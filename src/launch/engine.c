@@ -18,6 +18,7 @@
 #include "../base/strv.h"
 #include "../host/beside.h"
 #include "../host/children.h"
+#include "../host/memory.h"
 #include "../host/sys.h"
 #include "../init/handover.h"
 
@@ -213,6 +214,7 @@ static void _noreturn_ become(const struct engine *e, int control, int program) 
         sigset_t none;
 
         setsid();
+        memory_unbound();
         for (size_t i = 0; i < ARRAY_SIZE(low); i++)
                 moved[i] = low[i] < 0 ? -1 : fcntl(low[i], F_DUPFD_CLOEXEC, next + 16);
         for (size_t i = 0; i < e->spec.n_fds; i++)

@@ -12,6 +12,7 @@
 
 #include "../base/io.h"
 #include "../host/children.h"
+#include "../host/memory.h"
 #include "../host/sys.h"
 #include "../backend/backend.h"
 #include "engine.h"
@@ -88,6 +89,7 @@ static int hand_over(const struct launch_input *in, const struct launch_spec *sp
                                            .warden = warden,
                                            .wait = in->plan->map_by_parent || joins_late(in),
                                            .own_cgroups_late = joins_late(in) && spec->clone_flags & CLONE_NEWCGROUP};
+                memory_unbound();
                 init_run(&input);
         }
         box->pidfd = sys_pidfd_open(box->pid);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "../base/io.h"
+#include "../host/memory.h"
 #include "../host/sys.h"
 #include "memfd.h"
 #include "reply.h"
@@ -32,8 +33,9 @@ struct client { /* one request under way */
         struct events events; /* that wait to be sent */
 };
 
-#define PEERS_MOST 256    /* connections to a named session; more wait */
-#define STRANGERS_MOST 64 /* of them without a proof: the oldest gives way */
+#define MEMORY_MOST (2ull << 30) /* states, plans and outputs, each with a bound, of all its boxes */
+#define PEERS_MOST 256           /* connections to a named session; more wait */
+#define STRANGERS_MOST 64        /* of them without a proof: the oldest gives way */
 #define PROOF_MOST_MS 2000
 #define REST_MS 100 /* without accepting, when there is no space */
 
@@ -483,7 +485,9 @@ int warden_serve(int socket) {
         sigemptyset(&mask);
         sigaddset(&mask, SIGPIPE);
         sigprocmask(SIG_BLOCK, &mask, NULL);
-        r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : prepare(&w);
+        r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : memory_bound(MEMORY_MOST);
+        if (r >= 0)
+                r = prepare(&w);
         while (r >= 0 && !w.ending) {
                 r = loop_turn(w.loop);
                 if (w.someone_is_done)

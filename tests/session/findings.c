@@ -194,6 +194,39 @@ static void slow_end(hutch_context *context) {
         rmdir(group);
 }
 
+/* What the kernel lists for a process, in a form of its own: "Max data size 1024 unlimited bytes". */
+static void data_limit(const char *proc, char soft[32]) {
+        char path[64], line[256];
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/%s/limits", proc);
+        f = fopen(path, "r");
+        soft[0] = 0;
+        while (f && fgets(line, sizeof(line), f) && sscanf(line, "Max data size %31s", soft) != 1)
+                ;
+        if (f)
+                fclose(f);
+}
+
+static void bounded_memory(hutch_context *context) {
+        char own[32], wardens[32], pid[16], text[64];
+        hutch_box *box = open_session(context, NULL);
+        hutch_result *r;
+
+        snprintf(text, sizeof(text), "sleep %s & disown", mark_of(6));
+        hutch_result_free(run_for(box, text, 5000));
+        await_processes(mark_of(6), 1);
+        snprintf(pid, sizeof(pid), "%d", warden_of(mark_of(6)));
+        data_limit(pid, wardens);
+        data_limit("self", own);
+        is(wardens, "2147483648", "the warden's memory has a bound");
+        r = run_for(box, "while read -r a b c d e; do [[ $a$b == Maxdata ]] && echo $d; done </proc/self/limits", 5000);
+        snprintf(text, sizeof(text), "%s\n", own);
+        is(r->output[1], text, "which its boxes do not have");
+        hutch_result_free(r);
+        hutch_box_close(box);
+}
+
 int main(void) {
         hutch_context *context = new_context();
 
@@ -203,6 +236,7 @@ int main(void) {
         usage(context);
         in_flight(context);
         slow_end(context);
+        bounded_memory(context);
         stopped_before_exec(context);
         hutch_context_free(context);
         return done_testing();
