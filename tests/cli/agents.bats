@@ -74,6 +74,10 @@ save='save() { cat >"$1.new" && mv "$1.new" "$1"; }; '
         hutch codex "$save"'echo "{}" | save ~/.codex/auth.json; echo s >~/.codex/sessions/s' 2>/dev/null
         hutch gemini "$save"'echo "{}" | save ~/.gemini/oauth_creds.json' 2>/dev/null
         [ "$(cat "$HOME/.codex/auth.json" "$HOME/.codex/sessions/s" "$HOME/.gemini/oauth_creds.json")" = $'{}\ns\n{}' ]
+        # The way to log in that was chosen is kept, and nothing else of the settings.
+        echo '{"hooks": 1}' >"$HOME/.gemini/settings.json"
+        hutch gemini "$save"'echo "{\"hooks\": 2, \"mcpServers\": {}, \"security\": {\"auth\": {\"selectedType\": \"x\", \"y\": 1}}}" | save ~/.gemini/settings.json' 2>/dev/null
+        [ "$(jq -c . "$HOME/.gemini/settings.json")" = '{"hooks":1,"security":{"auth":{"selectedType":"x"}}}' ]
 }
 
 @test "of a saved .claude.json the listed keys reach the host, never one that starts a program" {
@@ -184,8 +188,8 @@ save='save() { cat >"$1.new" && mv "$1.new" "$1"; }; '
         [[ $output == *"codex exec hi"* ]]
         run hutch explain --profile codex other exec hi # arguments are for the profile's own command
         [[ $output == *"other exec hi"* ]]
-        run hutch --json gemini 'echo $GEMINI_SANDBOX'
-        [ "$(field "$output" .stdout)" = false ]
+        run hutch --json gemini 'echo $GEMINI_SANDBOX $GEMINI_CLI_TRUST_WORKSPACE'
+        [ "$(field "$output" .stdout)" = "false true" ]
 }
 
 @test "a program that the agent wrote to its own directories is no command of the box" {
