@@ -354,6 +354,8 @@ static struct value element(struct eval *ev, const struct sh_node *node, struct 
                 size_t n = ev->n_commands, room = ev->commands_room;
                 struct fields items = {0};
                 struct value outer;
+                const char *cwd = ev->cwd;
+                size_t cwd_len = ev->cwd_len;
 
                 redirections(ev, node, &c, &input);
                 if (node->kind == NODE_FOR && node->name) {
@@ -379,6 +381,10 @@ static struct value element(struct eval *ev, const struct sh_node *node, struct 
                 out = node->kind == NODE_FOR && node->name ? each_item(ev, node, &items, capture)
                                                            : each_line(ev, node, capture || c.n_redirs);
                 ev->input = outer;
+                if (ev->unit->src[node->off] == '(') { /* a shell of its own */
+                        ev->cwd = cwd;
+                        ev->cwd_len = cwd_len;
+                }
                 store_output(ev, &c, out);
                 ev->commands = commands;
                 ev->n_commands = n;

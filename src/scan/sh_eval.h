@@ -30,7 +30,8 @@ struct variable {
         const struct sh_node *function; /* a function of that name */
         struct value alias, file;       /* an alias, or a file that the script wrote */
         const char *refers;             /* of declare -n: the variable that is meant */
-        bool is_file;
+        const char *later;              /* of PATH: its last value, with what is not known as \1 */
+        bool is_file, is_program;
         struct value earlier[3]; /* what it was before */
 };
 
@@ -52,7 +53,10 @@ struct eval {
         struct value input;     /* what the commands of a compound read, as far as it is known */
         const char *separators; /* of IFS, besides blanks; NULL: none */
         unsigned depth;
-        size_t budget; /* bytes that expansions may still make */
+        size_t budget;   /* bytes that expansions may still make */
+        const char *cwd; /* the directory that was entered, as far as known, from where the script begins */
+        size_t cwd_len;
+        bool any_tree; /* directories with fetched files */
         size_t calls;  /* bytes of functions' bodies that may still be walked for calls of them */
 };
 
@@ -93,3 +97,12 @@ void inner_value(struct eval *ev, uint32_t off, struct value v, enum scan_langua
 void eval_emit(struct eval *ev, struct command *c);
 bool is_shell_name(const char *name);
 bool is_fetch_name(const char *name);
+
+/* What comes from other machines, and where it is. */
+void fetch_download(struct eval *ev, const struct command *c); /* the files that it writes */
+bool fetch_note(struct eval *ev, const struct command *c,
+                struct value input); /* of clones and archives; whether it runs fetched code */
+const struct variable *find_tree(struct eval *ev, const char *path, size_t len);
+struct field find_program(struct eval *ev, const struct field *name); /* empty: none of the script's own */
+struct field path_join(struct eval *ev, const char *dir, size_t dir_len, const char *name, size_t len);
+struct field path_from_here(struct eval *ev, const char *path, size_t len);

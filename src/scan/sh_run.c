@@ -9,7 +9,7 @@
 #define INNER_MOST 12
 #define ALIAS_COST 256 /* of the bytes for calls */
 
-static const struct value unknown, fetched = {.s = "", .fetched = true};
+static const struct value unknown;
 
 /* Programs that run the command in their arguments. */
 static const struct wrapper {
@@ -156,70 +156,10 @@ static void run_file(struct eval *ev, const struct command *c, const struct fiel
         }
         file = strncmp(path->s, "/dev/fd/", 8) == 0 ? eval_variable(ev, path->s, path->len, false)
                                                     : find_file(ev, path->s, path->len);
+        if (!file)
+                file = find_tree(ev, path->s, path->len);
         if (file)
                 run_value(ev, c, path->off, file->file, language);
-}
-
-bool is_fetch_name(const char *name) {
-        static const char *const names[] = {"curl",     "wget",  "fetch", "aria2c", "lynx", "nc",   "ncat",
-                                            "scp",      "ftp",   "tftp",  "rsync",  "http", "axel", "dig",
-                                            "nslookup", "drill", "wget2", "curlie", "xh"};
-
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-                if (streq(name, names[i]))
-                        return true;
-        return false;
-}
-
-/* The last component of an address: what curl -O and wget write. */
-static struct field url_file(const struct command *c) {
-        for (size_t i = c->argc; i-- > 1;) {
-                const struct field *f = &c->argv[i];
-                const char *slash = f->len && memmem(f->s, f->len, "://", 3) ? memrchr(f->s, '/', f->len) : NULL;
-
-                if (slash && slash[1])
-                        return (struct field){.s = slash + 1, .len = f->len - (size_t) (slash + 1 - f->s)};
-        }
-        return (struct field){.s = ""};
-}
-
-static void note_download(struct eval *ev, const struct command *c) {
-        struct field last = url_file(c);
-        bool wget = streq(c->name, "wget");
-
-        for (size_t i = 1; i < c->argc; i++) {
-                const char *a = c->argv[i].s, *equals = strchr(a, '=');
-                char letter = wget ? 'O' : 'o';
-                const char *at = a[0] == '-' && a[1] != '-' ? strchr(a, letter) : NULL;
-
-                if (a[0] != '-')
-                        continue;
-                if (strncmp(a, "--output", 8) == 0 && equals) {
-                        note_file(ev, equals + 1, strlen(equals + 1), fetched);
-                        return;
-                }
-                if (at && at[1]) {
-                        note_file(ev, at + 1, strlen(at + 1), fetched);
-                        return;
-                }
-                if (at || strncmp(a, "--output", 8) == 0) {
-                        if (i + 1 < c->argc)
-                                note_file(ev, c->argv[i + 1].s, c->argv[i + 1].len, fetched);
-                        return;
-                }
-                if (wget && streq(a, "-P") && i + 1 < c->argc && last.len) {
-                        struct text t = {.arena = ev->arena};
-
-                        text_add(&t, c->argv[i + 1].s, c->argv[i + 1].len);
-                        text_addc(&t, '/');
-                        text_add(&t, last.s, last.len);
-                        note_file(ev, text_str(&t), t.len, fetched);
-                }
-        }
-        if (streq(c->name, "scp") && c->argc > 2 && strchr(c->argv[c->argc - 2].s, ':'))
-                note_file(ev, c->argv[c->argc - 1].s, c->argv[c->argc - 1].len, fetched);
-        if (last.len && (wget || streq(c->name, "curl")))
-                note_file(ev, last.s, last.len, fetched);
 }
 
 /* ---- the command in the arguments ---- */
@@ -433,9 +373,15 @@ static void copy_file(struct eval *ev, const struct command *c, struct value inp
                 return;
         }
         file = from ? find_file(ev, from->s, from->len) : NULL;
-        if (file)
+        if (from && !file)
+                file = find_tree(ev, from->s, from->len);
+        if (file) {
+                const char *slash = memrchr(from->s, '/', from->len), *base = slash ? slash + 1 : from->s;
+                struct field inside = path_join(ev, to->s, to->len, base, from->len - (size_t) (base - from->s));
+
                 note_file(ev, to->s, to->len, file->file);
-        else if (from && memchr(from->s, '/', from->len)) { /* a program by another name */
+                note_file(ev, inside.s, inside.len, file->file); /* where `to` is a directory */
+        } else if (from && memchr(from->s, '/', from->len)) {    /* a program by another name */
                 const char *base = strrchr(from->s, '/') + 1;
 
                 if (*base && !from->dynamic && !from->glob)
@@ -452,6 +398,18 @@ static void note_alias(struct eval *ev, const struct command *c) {
                 eval_variable(ev, c->argv[i].s, (size_t) (equals - c->argv[i].s), true)->alias =
                         (struct value){equals + 1, c->argv[i].len - (size_t) (equals + 1 - c->argv[i].s), true};
         }
+}
+
+/* hash -p FILE NAME… */
+static void note_hashed(struct eval *ev, const struct command *c) {
+        const struct variable *other;
+
+        if (c->argc < 4 || !streq(c->argv[1].s, "-p"))
+                return;
+        other = eval_variable(ev, c->argv[2].s, c->argv[2].len, false);
+        for (size_t i = 3; i < c->argc; i++)
+                eval_variable(ev, c->argv[i].s, c->argv[i].len, true)->alias =
+                        other && other->alias.known ? other->alias : known(c->argv[2].s, c->argv[2].len);
 }
 
 static void run_alias(struct eval *ev, const struct command *c, struct value alias) {
@@ -483,24 +441,39 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
                 return;
         }
         var = eval_variable(ev, c->argv[0].s, c->argv[0].len, false);
-        if (var && var->alias.known)
+        if (var && var->alias.known) {
+                struct field first = {.s = var->alias.s, .len = strcspn(var->alias.s, " \t"), .off = c->off};
+
+                first.s = arena_copy(ev->arena, first.s, first.len);
+                if (memchr(first.s, '/', first.len))
+                        run_file(ev, c, &first, input, LANG_SHELL);
                 run_alias(ev, c, var->alias);
+        }
         if ((c->argv[0].glob && strcspn(c->argv[0].s, "*?") < c->argv[0].len) ||
             (c->argv[0].odd && c->argv[0].len > 1 && !(ev->unit->src[c->argv[0].off] == '\\')))
                 emit_pseudo(ev, c, "(disguised)");
         if (memchr(c->argv[0].s, '/', c->argv[0].len))
                 run_file(ev, c, &c->argv[0], input, LANG_SHELL);
+        else if (!var || (!var->function && !var->alias.known)) {
+                struct field found = find_program(ev, &c->argv[0]);
+
+                if (found.len)
+                        run_file(ev, c, &found, input, LANG_SHELL);
+        }
+        if (fetch_note(ev, c, input))
+                emit_pseudo(ev, c, "(run-download)");
         language = interpreter(n, &letter);
         if (language) {
                 run_interpreter(ev, c, input, language, letter);
                 return;
         }
         if (is_fetch_name(n)) {
-                note_download(ev, c);
+                fetch_download(ev, c);
                 eval_arguments(ev, c, input);
                 for (size_t i = 0; i < c->n_redirs; i++)
                         if (c->redirs[i].write)
-                                note_file(ev, c->redirs[i].target.s, c->redirs[i].target.len, fetched);
+                                note_file(ev, c->redirs[i].target.s, c->redirs[i].target.len,
+                                          (struct value){.s = "", .fetched = true});
                 return;
         }
         w = find_wrapper(n);
@@ -517,6 +490,8 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
                 run_file(ev, c, &c->argv[1], input, LANG_SHELL);
         else if (streq(n, "alias"))
                 note_alias(ev, c);
+        else if (streq(n, "hash"))
+                note_hashed(ev, c);
         else if (streq(n, "at") || streq(n, "batch")) {
                 if (input.known)
                         inner_value(ev, c->off, input, LANG_SHELL);

@@ -321,6 +321,8 @@ struct value static_output(struct eval *ev, const struct command *c, struct valu
         if (strcmp(c->name, "cat") == 0 && c->argc == 2) {
                 const struct variable *file = find_file(ev, c->argv[1].s, c->argv[1].len);
 
+                if (!file)
+                        file = find_tree(ev, c->argv[1].s, c->argv[1].len);
                 if (file)
                         return file->file;
         }
@@ -346,23 +348,41 @@ static void plain_path(const char **name, size_t *len) {
         }
 }
 
+static void set_file(struct eval *ev, const char *name, size_t len, struct value content, bool program) {
+        struct variable *var = eval_variable(ev, name, len, true);
+
+        var->is_file = true;
+        var->is_program = program;
+        var->file = content;
+}
+
 void note_file(struct eval *ev, const char *name, size_t len, struct value content) {
-        struct variable *var;
+        struct field full;
+        const char *slash;
 
         plain_path(&name, &len);
         if (len == 0 || memchr(name, '\1', len) || strncmp(name, "/dev/", len < 5 ? len : 5) == 0)
                 return;
-        var = eval_variable(ev, name, len, true);
-        var->is_file = true;
-        var->file = content;
+        set_file(ev, name, len, content, false);
+        full = path_from_here(ev, name, len);
+        if (full.s != name)
+                set_file(ev, full.s, full.len, content, false);
+        slash = memrchr(full.s, '/', full.len);
+        if (slash && slash - full.s >= 4 && memcmp(slash - 4, "/bin/", 5) == 0)
+                set_file(ev, slash - 3, full.len - (size_t) (slash - 3 - full.s), content, true);
 }
 
 const struct variable *find_file(struct eval *ev, const char *name, size_t len) {
         const struct variable *var;
+        struct field full;
 
         plain_path(&name, &len);
         var = len ? eval_variable(ev, name, len, false) : NULL;
-        return var && (var->is_file || var->file.known || var->file.fetched) ? var : NULL;
+        if (var && (var->is_file || var->file.known || var->file.fetched))
+                return var;
+        full = path_from_here(ev, name, len);
+        var = full.s != name ? eval_variable(ev, full.s, full.len, false) : NULL;
+        return var && var->is_file ? var : NULL;
 }
 
 void store_output(struct eval *ev, const struct command *c, struct value out) {

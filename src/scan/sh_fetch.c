@@ -1,0 +1,339 @@
+/* What comes from another machine: downloads, archives that are unpacked, repositories that are cloned, and where their
+ * files are found again. A directory with such files is noted by its name with a slash at the end. */
+#include <string.h>
+
+#include "sh_eval.h"
+
+static const struct value fetched = {.s = "", .fetched = true};
+
+bool is_fetch_name(const char *name) {
+        static const char *const names[] = {"curl",     "wget",  "fetch", "aria2c", "lynx", "nc",   "ncat",
+                                            "scp",      "ftp",   "tftp",  "rsync",  "http", "axel", "dig",
+                                            "nslookup", "drill", "wget2", "curlie", "xh"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+                if (streq(name, names[i]))
+                        return true;
+        return false;
+}
+
+/* ---- paths ---- */
+
+struct field path_join(struct eval *ev, const char *dir, size_t dir_len, const char *name, size_t len) {
+        struct text t = {.arena = ev->arena};
+
+        while (len > 1 && name[0] == '.' && name[1] == '/') {
+                name += 2;
+                len -= 2;
+        }
+        text_add(&t, dir, dir_len);
+        if (dir_len > 0 && dir[dir_len - 1] != '/')
+                text_addc(&t, '/');
+        text_add(&t, name, len);
+        return (struct field){.s = text_str(&t), .len = t.len};
+}
+
+static bool is_absolute(const char *path) {
+        return path[0] == '/' || path[0] == '~';
+}
+
+/* Where a path leads from the directory that the script has entered. */
+struct field path_from_here(struct eval *ev, const char *path, size_t len) {
+        if (!ev->cwd_len || !len || is_absolute(path))
+                return (struct field){.s = path, .len = len};
+        return path_join(ev, ev->cwd, ev->cwd_len, path, len);
+}
+
+static void enter(struct eval *ev, const struct command *c) {
+        const struct field *to = c->argc > 1 ? &c->argv[c->argc - 1] : NULL;
+        struct field path = {.s = ""};
+
+        if (to && !to->dynamic && !streq(to->s, "-") && !streq(to->s, ".."))
+                path = path_from_here(ev, to->s, to->len);
+        ev->cwd = path.s;
+        ev->cwd_len = path.len;
+}
+
+/* ---- directories with fetched files ---- */
+
+static void note_tree(struct eval *ev, const char *dir, size_t len) {
+        struct field path = path_from_here(ev, dir, len);
+
+        while (path.len > 1 && path.s[path.len - 1] == '/')
+                path.len--;
+        if (memchr(path.s, '\1', path.len))
+                return;
+        if (path.len == 0 || (path.len == 1 && path.s[0] == '.'))
+                path.len = 0;
+        path = path.len ? path_join(ev, path.s, path.len, "", 0) : (struct field){.s = "/", .len = 1};
+        eval_variable(ev, path.s, path.len, true)->file = fetched;
+        ev->any_tree = true;
+}
+
+/* The directory above a path that has fetched files; of "a/b/c": "a/b/", "a/", "/". */
+const struct variable *find_tree(struct eval *ev, const char *path, size_t len) {
+        const struct variable *var;
+        struct field full;
+
+        if (!ev->any_tree)
+                return NULL;
+        full = path_from_here(ev, path, len);
+        for (size_t n = full.len; n > 0; n--) {
+                if (full.s[n - 1] != '/')
+                        continue;
+                var = eval_variable(ev, full.s, n, false);
+                if (var && var->file.fetched)
+                        return var;
+        }
+        var = is_absolute(full.s) ? NULL : eval_variable(ev, "/", 1, false);
+        return var && var->file.fetched ? var : NULL;
+}
+
+/* ---- downloads ---- */
+
+/* The last component of an address: what curl -O and wget write. */
+static struct field url_file(const struct command *c) {
+        for (size_t i = c->argc; i-- > 1;) {
+                const struct field *f = &c->argv[i];
+                const char *slash = f->len && memmem(f->s, f->len, "://", 3) ? memrchr(f->s, '/', f->len) : NULL;
+
+                if (slash && slash[1])
+                        return (struct field){.s = slash + 1, .len = f->len - (size_t) (slash + 1 - f->s)};
+        }
+        return (struct field){.s = ""};
+}
+
+/* wget -r and -m make a directory with the name of the host. */
+static bool is_recursive(const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *a = c->argv[i].s;
+
+                if (streq(a, "--recursive") || streq(a, "--mirror") ||
+                    (a[0] == '-' && a[1] != '-' && strpbrk(a, "rm") && !strpbrk(a, "OPo")))
+                        return true;
+        }
+        return false;
+}
+
+static void note_host(struct eval *ev, const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *host = memmem(c->argv[i].s, c->argv[i].len, "://", 3);
+
+                if (host)
+                        note_tree(ev, host + 3, strcspn(host + 3, "/:"));
+        }
+}
+
+void fetch_download(struct eval *ev, const struct command *c) {
+        struct field last = url_file(c);
+        bool wget = streq(c->name, "wget");
+
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *a = c->argv[i].s, *equals = strchr(a, '=');
+                char letter = wget ? 'O' : 'o';
+                const char *at = a[0] == '-' && a[1] != '-' ? strchr(a, letter) : NULL;
+
+                if (a[0] != '-')
+                        continue;
+                if (strncmp(a, "--output", 8) == 0 && equals) {
+                        note_file(ev, equals + 1, strlen(equals + 1), fetched);
+                        return;
+                }
+                if (at && at[1]) {
+                        note_file(ev, at + 1, strlen(at + 1), fetched);
+                        return;
+                }
+                if (at || strncmp(a, "--output", 8) == 0) {
+                        if (i + 1 < c->argc)
+                                note_file(ev, c->argv[i + 1].s, c->argv[i + 1].len, fetched);
+                        return;
+                }
+                if (wget && streq(a, "-P") && i + 1 < c->argc && last.len) {
+                        struct text t = {.arena = ev->arena};
+
+                        text_add(&t, c->argv[i + 1].s, c->argv[i + 1].len);
+                        text_addc(&t, '/');
+                        text_add(&t, last.s, last.len);
+                        note_file(ev, text_str(&t), t.len, fetched);
+                }
+        }
+        if ((streq(c->name, "scp") || streq(c->name, "rsync")) && c->argc > 2 && strchr(c->argv[c->argc - 2].s, ':')) {
+                note_file(ev, c->argv[c->argc - 1].s, c->argv[c->argc - 1].len, fetched);
+                note_tree(ev, c->argv[c->argc - 1].s, c->argv[c->argc - 1].len);
+        }
+        if (wget && is_recursive(c))
+                note_host(ev, c);
+        if (last.len && (wget || streq(c->name, "curl")))
+                note_file(ev, last.s, last.len, fetched);
+}
+
+/* ---- clones and archives ---- */
+
+static bool is_address(const struct field *f) {
+        const char *colon = memchr(f->s, ':', f->len);
+
+        return colon && colon > f->s && !memchr(f->s, '/', (size_t) (colon - f->s)) && colon[1];
+}
+
+/* git clone ADDRESS [DIRECTORY], and what works like it. */
+static void note_clone(struct eval *ev, const struct command *c, size_t from) {
+        const struct field *address = NULL;
+        const char *base, *end;
+
+        for (size_t i = from; i < c->argc; i++) {
+                const struct field *f = &c->argv[i];
+
+                if (!address && f->s[0] != '-' && is_address(f))
+                        address = f;
+                else if (address && f->s[0] != '-') {
+                        note_tree(ev, f->s, f->len);
+                        return;
+                }
+        }
+        if (!address)
+                return;
+        end = address->s + address->len;
+        while (end > address->s && end[-1] == '/')
+                end--;
+        if (end - address->s > 4 && memcmp(end - 4, ".git", 4) == 0)
+                end -= 4;
+        base = memrchr(address->s, '/', (size_t) (end - address->s));
+        if (!base)
+                base = memchr(address->s, ':', address->len);
+        note_tree(ev, base + 1, (size_t) (end - base - 1));
+}
+
+/* The value of an option, in the same word or in the next one. */
+static struct field option_value(const struct command *c, const char *option) {
+        size_t n = strlen(option);
+
+        for (size_t i = 1; i < c->argc; i++) {
+                const struct field *f = &c->argv[i];
+
+                if (strncmp(f->s, option, n) != 0)
+                        continue;
+                if (f->len > n)
+                        return (struct field){.s = f->s + n + (f->s[n] == '='), .len = f->len - n - (f->s[n] == '=')};
+                if (i + 1 < c->argc)
+                        return c->argv[i + 1];
+        }
+        return (struct field){.s = ""};
+}
+
+/* tar, unzip and others, with an archive that was fetched: what they unpack was, too. */
+static void note_unpacked(struct eval *ev, const struct command *c, struct value input, const char *option) {
+        struct field dir = option_value(c, option);
+        bool is_fetched = input.fetched;
+
+        if (!dir.len && streq(option, "-C"))
+                dir = option_value(c, "--directory");
+        for (size_t i = 1; i < c->argc && !is_fetched; i++) {
+                const struct variable *file = find_file(ev, c->argv[i].s, c->argv[i].len);
+
+                is_fetched = file && file->file.fetched;
+        }
+        if (is_fetched)
+                note_tree(ev, dir.s, dir.len);
+}
+
+/* gunzip FILE.gz makes FILE. */
+static void note_expanded(struct eval *ev, const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const struct field *f = &c->argv[i];
+                const char *dot = memrchr(f->s, '.', f->len);
+                const struct variable *file = dot && dot > f->s ? find_file(ev, f->s, f->len) : NULL;
+
+                if (file && file->file.fetched)
+                        note_file(ev, f->s, (size_t) (dot - f->s), fetched);
+        }
+}
+
+static bool is_extraction(const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const char *a = c->argv[i].s;
+
+                if (streq(a, "--extract") || streq(a, "--get") ||
+                    ((i == 1 || (a[0] == '-' && a[1] != '-')) && strchr(a, 'x')))
+                        return true;
+        }
+        return false;
+}
+
+/* ---- commands ---- */
+
+/* Programs that run what is in the files that they are given, as scripts of packages do. */
+static bool runs_its_files(const char *name) {
+        static const char *const names[] = {"dpkg", "rpm", "apt", "apt-get", "pip", "pip3", "npm", "at", "insmod"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+                if (streq(name, names[i]))
+                        return true;
+        return false;
+}
+
+static bool has_fetched_argument(struct eval *ev, const struct command *c) {
+        for (size_t i = 1; i < c->argc; i++) {
+                const struct field *f = &c->argv[i];
+                const struct variable *file = find_file(ev, f->s, f->len);
+
+                if ((file && file->file.fetched) || (f->s[0] != '-' && find_tree(ev, f->s, f->len)))
+                        return true;
+        }
+        return false;
+}
+
+/* Make runs the rules of the directory that it is in, or that -C names. */
+static bool makes_fetched(struct eval *ev, const struct command *c) {
+        struct field dir = option_value(c, "-C"), file = path_join(ev, dir.s, dir.len, "Makefile", 8);
+
+        return find_tree(ev, file.s, file.len);
+}
+
+bool fetch_note(struct eval *ev, const struct command *c, struct value input) {
+        const char *n = c->name, *verb = c->argc > 1 ? c->argv[1].s : "";
+
+        if (streq(n, "cd") || streq(n, "pushd") || streq(n, "popd"))
+                enter(ev, c);
+        else if (streq(n, "git") || streq(n, "hg")) {
+                for (size_t i = 1; i + 1 < c->argc; i++)
+                        if (streq(c->argv[i].s, "clone"))
+                                note_clone(ev, c, i + 1);
+        } else if (streq(n, "svn") && (streq(verb, "checkout") || streq(verb, "co") || streq(verb, "export")))
+                note_clone(ev, c, 2);
+        else if ((streq(n, "tar") || streq(n, "bsdtar")) && is_extraction(c))
+                note_unpacked(ev, c, input, "-C");
+        else if (streq(n, "unzip"))
+                note_unpacked(ev, c, input, "-d");
+        else if (streq(n, "7z") || streq(n, "7za"))
+                note_unpacked(ev, c, input, "-o");
+        else if (streq(n, "cpio") || streq(n, "pax"))
+                note_unpacked(ev, c, input, "-D");
+        else if (streq(n, "gunzip") || streq(n, "unxz") || streq(n, "bunzip2") || streq(n, "unzstd") ||
+                 streq(n, "gzip") || streq(n, "xz") || streq(n, "bzip2") || streq(n, "zstd"))
+                note_expanded(ev, c);
+        else if (streq(n, "make") || streq(n, "gmake") || streq(n, "ninja"))
+                return makes_fetched(ev, c);
+        else if (streq(n, "enable"))
+                return has_fetched_argument(ev, c);
+        return runs_its_files(n) && has_fetched_argument(ev, c);
+}
+
+/* The file that the script put where programs are looked up: in a directory of PATH, or in one that is named bin. */
+struct field find_program(struct eval *ev, const struct field *name) {
+        const struct variable *path = eval_variable(ev, "PATH", 4, false), *bin;
+        struct text t = {.arena = ev->arena};
+
+        for (const char *at = path && path->later ? path->later : NULL; at && *at;) {
+                size_t n = strcspn(at, ":");
+                struct field found = path_join(ev, at, n, name->s, name->len);
+
+                if (n > 0 && !memchr(at, '\1', n) && find_file(ev, found.s, found.len))
+                        return found;
+                at += n + (at[n] == ':');
+        }
+        text_adds(&t, "bin/");
+        text_add(&t, name->s, name->len);
+        bin = eval_variable(ev, text_str(&t), t.len, false);
+        return bin && bin->is_program ? (struct field){.s = text_str(&t), .len = t.len, .off = name->off}
+                                      : (struct field){.s = ""};
+}
