@@ -6,6 +6,7 @@
 #pragma once
 
 #include "init.h"
+#include "sample.h"
 
 #define HANDOVER_MAGIC 0x686c6931u /* "hli1" */
 #define HANDOVER_FDS 5             /* the plan, the warden's pidfd, up to three streams */
@@ -47,3 +48,5 @@ void handover_read_namespaces(uint64_t ret[N_NAMESPACES]);
 int init_verify(const struct init_input *in, struct hutch_error *err);
 /* The same for the limits that the program was to keep; one that the plan can do without becomes a notice. */
 int init_verify_limits(const struct init_input *in, struct hutch_error *err);
+/* Finds where that program's control group counts what the box uses. Before anything is started. */
+int init_open_meter(const struct init_input *in, struct meter *meter, struct hutch_error *err);

@@ -264,6 +264,7 @@ struct life {
         pid_t target; /* -1: a session without a shell for the moment */
         pid_t attached;
         uint64_t peak_memory;
+        struct meter meter;
         struct hold hold;
 };
 
@@ -289,7 +290,8 @@ static void report(struct life *l, enum init_event event, int value) {
         struct init_message message = {.event = event, .value = value, .peak_memory = l->peak_memory};
         struct rusage used;
 
-        if (event == INIT_EXITED && getrusage(RUSAGE_CHILDREN, &used) == 0)
+        meter_peak_memory(&l->meter, &message.peak_memory);
+        if (event == INIT_EXITED && !meter_cpu(&l->meter, &message.cpu_us) && getrusage(RUSAGE_CHILDREN, &used) == 0)
                 message.cpu_us = (uint64_t) (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
                                  (uint64_t) (used.ru_utime.tv_usec + used.ru_stime.tv_usec);
         /* Where it failed, it may have missed the network. */
@@ -554,7 +556,7 @@ static void reap(struct life *l) {
 
 /* Checks what the box uses; false once a limit was exceeded and reported. */
 static bool sample(struct life *l) {
-        int reason = (int) sample_check(l->in->plan, &l->peak_memory);
+        int reason = (int) sample_check(l->in->plan, &l->meter, &l->peak_memory);
 
         if (reason == HUTCH_NOT_KILLED)
                 return true;
@@ -639,6 +641,7 @@ void init_run(struct init_input *in) {
                             .terminal = -1,
                             .landlock = -1,
                             .target = -1,
+                            .meter = {.cpu = -1, .memory = -1},
                             .sockets = {.relay = -1},
                             .scratch = {-1, -1, ""}};
         bool delegated = in->plan->traits & TRAIT_DELEGATED;
@@ -674,6 +677,8 @@ void init_run(struct init_input *in) {
                 r = network_join(&network, &err);
         if (r >= 0 && delegated)
                 r = init_verify(in, &err);
+        if (r >= 0 && delegated)
+                r = init_open_meter(in, &life.meter, &err);
         if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
                 r = init_write_seeds(in->plan, &err);
         if (r >= 0 && delegated && in->plan->session && channel < 0) {

@@ -158,19 +158,19 @@ static double read_smallest(const struct limit *l) {
         }
 }
 
-static int check_limit(const struct init_input *in, const struct limit *l, struct hutch_error *err) {
+/* A limit that does not hold: an error, or a notice where the plan can do without. */
+static int lacks(const struct init_input *in, enum hutch_guarantee guarantee, const char *why,
+                 struct hutch_error *err) {
         const struct plan *plan = in->plan;
-        const char *name = hutch_guarantee_name(l->guarantee);
+        const char *name = hutch_guarantee_name(guarantee);
 
-        if (l->most <= 0 || plan->enforced[l->guarantee] != HUTCH_ENFORCED || read_smallest(l) <= l->most)
+        if (plan->enforced[guarantee] != HUTCH_ENFORCED)
                 return 0;
-        if (!(plan->may_degrade & 1u << l->guarantee))
+        if (!(plan->may_degrade & 1u << guarantee))
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, EPERM,
-                                 "cannot enforce %s on '%s': the limit is not set in the box's control group "
-                                 "(--allow-degraded runs without)",
-                                 name, plan->backend);
-        init_note(in, NOTICE_GUARANTEE_DEGRADED, name,
-                  "%s is degraded: '%s' did not set the limit in the box's control group", name, plan->backend);
+                                 "cannot enforce %s on '%s': %s (--allow-degraded runs without)", name, plan->backend,
+                                 why);
+        init_note(in, NOTICE_GUARANTEE_DEGRADED, name, "%s is degraded on '%s': %s", name, plan->backend, why);
         return 0;
 }
 
@@ -191,6 +191,50 @@ int init_verify_limits(const struct init_input *in, struct hutch_error *err) {
         if (!(plan->traits & TRAIT_OWN_LIMITS))
                 return 0;
         for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(limits); i++)
-                r = check_limit(in, &limits[i], err);
+                if (limits[i].most > 0 && read_smallest(&limits[i]) > limits[i].most)
+                        r = lacks(in, limits[i].guarantee, "the limit is not set in the box's control group", err);
         return r;
+}
+
+/* ---- what the box uses ---- */
+
+/* A group that holds more than init counts what others use. */
+static bool is_alone_in_group(void) {
+        char dir[PATH_MAX];
+        size_t top;
+
+        return (find_directory("pids", dir, &top) >= 0 || find_directory(NULL, dir, &top) >= 0) &&
+               read_value(dir, "pids.current") == 1;
+}
+
+static int open_in_group(const char *controller, const char *name) {
+        char dir[PATH_MAX], path[PATH_MAX];
+        size_t top;
+
+        if (find_directory(controller, dir, &top) < 0 ||
+            (size_t) snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
+                return -1;
+        return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void open_meter(struct meter *meter) {
+        meter->cpu = open_in_group("cpuacct", "cpuacct.usage");
+        meter->nanoseconds = meter->cpu >= 0;
+        if (meter->cpu < 0)
+                meter->cpu = open_in_group(NULL, "cpu.stat");
+        if (!meter_cpu(meter, &meter->start_us))
+                closep(&meter->cpu);
+        meter->memory = open_in_group("memory", "memory.max_usage_in_bytes");
+        if (meter->memory < 0)
+                meter->memory = open_in_group(NULL, "memory.peak");
+}
+
+int init_open_meter(const struct init_input *in, struct meter *meter, struct hutch_error *err) {
+        if (!(in->plan->traits & TRAIT_OWN_LIMITS))
+                return 0;
+        if (is_alone_in_group())
+                open_meter(meter);
+        return !in->plan->cpu_time_ms || meter->cpu >= 0
+                       ? 0
+                       : lacks(in, HUTCH_G_CPU, "the box's control group does not count its processor time", err);
 }

@@ -70,6 +70,41 @@ bool sample_wanted(const struct plan *plan) {
                (plan->pids || plan->cpu_time_ms || plan->disk || (plan->memory && !plan->memory_by_group));
 }
 
+/* The number behind the word that the file begins with; NULL: the number is all there is. */
+static bool read_number(int fd, const char *word, uint64_t *ret) {
+        char text[512], *end;
+        size_t skip = word ? strlen(word) : 0;
+        ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+        if (n <= 0)
+                return false;
+        text[n] = 0;
+        if (skip > 0 && !startswith(text, word))
+                return false;
+        *ret = strtoull(text + skip, &end, 10);
+        return end > text + skip;
+}
+
+bool meter_cpu(const struct meter *meter, uint64_t *ret_us) {
+        if (!read_number(meter->cpu, meter->nanoseconds ? NULL : "usage_usec ", ret_us))
+                return false;
+        if (meter->nanoseconds)
+                *ret_us /= 1000;
+        *ret_us -= *ret_us > meter->start_us ? meter->start_us : *ret_us;
+        return true;
+}
+
+bool meter_peak_memory(const struct meter *meter, uint64_t *ret) {
+        return read_number(meter->memory, NULL, ret);
+}
+
+/* Whichever shows more. */
+static uint64_t cpu_ms(const struct usage *u, const struct meter *meter) {
+        uint64_t seen = u->cpu_ticks * 1000 / (uint64_t) sysconf(_SC_CLK_TCK), us;
+
+        return meter_cpu(meter, &us) && us / 1000 > seen ? us / 1000 : seen;
+}
+
 /* What a file system of the box's own holds; an overlay answers for its layer. */
 static void add_stored(const char *path, uint64_t *stored, bool *full) {
         struct statfs own;
@@ -80,12 +115,16 @@ static void add_stored(const char *path, uint64_t *stored, bool *full) {
         *full = *full || own.f_ffree == 0;
 }
 
-enum hutch_kill_reason sample_check(const struct plan *plan, uint64_t *peak_memory) {
+enum hutch_kill_reason sample_check(const struct plan *plan, const struct meter *meter, uint64_t *peak_memory) {
         struct usage u = look();
         uint64_t stored = 0;
         bool full = false;
 
-        add_stored("/", &stored, &full);
+        if (!(plan->traits & TRAIT_IMAGE)) /* whose root is on a disk of the host */
+                add_stored("/", &stored, &full);
+        for (size_t i = 0; plan->traits & TRAIT_IMAGE && i < plan->n_steps; i++)
+                if (plan->steps[i].kind == STEP_TMPFS)
+                        add_stored(plan->steps[i].dest, &stored, &full);
         for (size_t i = 0; plan->ephemeral && i < plan->n_steps; i++)
                 if (plan->steps[i].kind == STEP_COW && !plan->steps[i].text)
                         add_stored(plan->steps[i].dest, &stored, &full);
@@ -96,7 +135,7 @@ enum hutch_kill_reason sample_check(const struct plan *plan, uint64_t *peak_memo
                 return HUTCH_KILLED_MEMORY;
         if (plan->pids && u.pids > plan->pids)
                 return HUTCH_KILLED_PIDS;
-        if (plan->cpu_time_ms && u.cpu_ticks * 1000 / (uint64_t) sysconf(_SC_CLK_TCK) >= plan->cpu_time_ms)
+        if (plan->cpu_time_ms && cpu_ms(&u, meter) >= plan->cpu_time_ms)
                 return HUTCH_KILLED_CPU;
         if (plan->disk && (stored > plan->disk || full))
                 return HUTCH_KILLED_DISK;

@@ -293,7 +293,9 @@ static void on_end(void *data, uint32_t events _unused_) {
         if (is_without_pids(run))
                 children_end_strangers(); /* nothing, unless init was killed */
         if (!run->reported)
-                engine_kill(run->box.engine); /* it may have left what it started */
+                engine_kill(run->box.engine);        /* it may have left what it started */
+        if (run->in.plan->traits & TRAIT_OWN_LIMITS) /* of a program that only asked for the box */
+                memset(&usage, 0, sizeof(usage));
         run->outcome.cpu_ms = (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
                               (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
         if (run->outcome.peak_memory_bytes < (uint64_t) usage.ru_maxrss * 1024)
