@@ -250,12 +250,39 @@ static struct constant filled(struct code *c, struct constant v, size_t i, bool 
         return (struct constant){text_str(&t), t.len, true};
 }
 
+#define LIST_REACH 2000 /* tokens between a list and its use */
+
+/* Whether nothing since then could have changed the list: it was only handed to functions that start a program. */
+static bool is_unchanged(struct code *c, size_t list, size_t use) {
+        static const char *const readers[] = {"Popen", "run", "call", "check_call", "check_output"};
+        const struct token *name = code_tok(c, use);
+
+        if (use < list || use - list > LIST_REACH)
+                return false;
+        for (size_t i = code_tok(c, list)->partner; i < use; i++) {
+                const struct token *t = code_tok(c, i);
+                bool reads = false;
+
+                if (t->kind != TOKEN_NAME || t->len != name->len || memcmp(t->s, name->s, t->len) != 0)
+                        continue;
+                for (size_t k = 0; k < ARRAY_SIZE(readers); k++)
+                        reads = reads || code_is_word(c, i - 2, readers[k]);
+                if (!reads || !code_is_op(c, i - 1, '(') || (!code_is_op(c, i + 1, ',') && !code_is_op(c, i + 1, ')')))
+                        return false;
+        }
+        return true;
+}
+
 static struct constant joined(struct code *c, struct constant between, size_t open) {
+        const struct token *t = code_tok(c, open + 1);
+        const struct binding *b = t->kind == TOKEN_NAME ? code_find(c, t->s, t->len) : NULL;
         size_t end;
         struct constant v;
 
         if (code_is_op(c, open + 1, '[') && code_tok(c, open + 1)->partner)
                 return joined_list(c, open + 1, between);
+        if (b && b->list && code_is_op(c, open + 2, ')') && is_unchanged(c, b->list, open + 1))
+                return joined_list(c, b->list, between);
         if (between.len > 0)
                 return unknown;
         /* chr(x) for x in [1, 2] */

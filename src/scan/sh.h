@@ -25,6 +25,7 @@ struct sh_part {
         bool glob;      /* unquoted text with * ? [ */
         char op;        /* of ${x…}: 0 - = ? + : # % / ^ , ! (indirect) L (length) @ */
         char direction; /* of <(…): '<' or '>' */
+        uint32_t off;   /* where the text begins */
         const char *text;
         size_t len;
         const char *index; /* of ${x[index]}, NULL: none */
@@ -67,13 +68,14 @@ struct sh_node {
         struct sh_word *words, *assigns; /* of for: the items */
         struct sh_redir *redirs;
         const char *name; /* of a function or a for loop */
-        bool background;
+        bool background, subshell;
 };
 
 struct sh_parse {
         struct arena *arena;
         const char *src;
         size_t len, pos;
+        uint32_t base; /* what is added to places in src for those in the source that it is part of */
         struct sh_redir *pending, **pending_tail; /* here-documents whose bodies follow the line */
         unsigned depth;
         bool failed;    /* the construct that is being read is void */
@@ -87,11 +89,11 @@ struct sh_parse {
         uint64_t look_ahead; /* budget of bytes to look ahead for ends of arithmetic */
 };
 
-/* Parses everything; errors are in p->error. The source must stay. */
-struct sh_node *sh_parse(struct sh_parse *p, struct arena *arena, const char *src, size_t len);
+/* Parses everything; errors are in p->error. The text must stay; it begins at `base` in the source. */
+struct sh_node *sh_parse(struct sh_parse *p, struct arena *arena, const char *src, size_t len, uint32_t base);
 
 /* A text as inside of double quotes (`"` is an ordinary character), for bodies of here-documents. */
-struct sh_word *sh_parse_quoted(struct arena *arena, const char *src, size_t len);
+struct sh_word *sh_parse_quoted(struct arena *arena, const char *src, size_t len, uint32_t base);
 
 /* ---- between the files of the parser ---- */
 enum sh_word_mode { WORD_NORMAL, WORD_CASE, WORD_COND, WORD_REGEX, WORD_ARRAY };

@@ -14,28 +14,31 @@
 
 static const struct value unknown;
 
+/* <<- removes tabs at the beginning of lines. */
+static struct value without_tabs(struct eval *ev, struct value v) {
+        struct text t = {.arena = ev->arena};
+        bool start = true;
+
+        for (size_t i = 0; i < v.len; i++)
+                if (!(start && v.s[i] == '\t')) {
+                        text_addc(&t, v.s[i]);
+                        start = v.s[i] == '\n';
+                }
+        v.s = text_str(&t);
+        v.len = t.len;
+        return v;
+}
+
 /* The text of a here-document, with what is known put in. */
 static struct value here_text(struct eval *ev, const struct sh_redir *r) {
         const char *body = r->body ? r->body : "";
         size_t len = r->body_len;
         bool dynamic = false;
+        struct value v = known(body, len);
 
-        if (r->strip_tabs) {
-                struct text t = {.arena = ev->arena};
-                bool start = true;
-
-                for (size_t i = 0; i < len; i++) {
-                        if (!(start && body[i] == '\t')) {
-                                text_addc(&t, body[i]);
-                                start = body[i] == '\n';
-                        }
-                }
-                body = text_str(&t);
-                len = t.len;
-        }
-        if (r->body_quoted || (!memchr(body, '$', len) && !memchr(body, '`', len) && !memchr(body, '\\', len)))
-                return known(body, len);
-        return eval_text(ev, sh_parse_quoted(ev->arena, body, len), &dynamic);
+        if (!r->body_quoted && (memchr(body, '$', len) || memchr(body, '`', len) || memchr(body, '\\', len)))
+                v = eval_text(ev, sh_parse_quoted(ev->arena, body, len, r->body_off), &dynamic);
+        return r->strip_tabs ? without_tabs(ev, v) : v;
 }
 
 /* What can be read from standard input, or from another descriptor. */
@@ -381,7 +384,7 @@ static struct value element(struct eval *ev, const struct sh_node *node, struct 
                 out = node->kind == NODE_FOR && node->name ? each_item(ev, node, &items, capture)
                                                            : each_line(ev, node, capture || c.n_redirs);
                 ev->input = outer;
-                if (ev->unit->src[node->off] == '(') { /* a shell of its own */
+                if (node->subshell) { /* a shell of its own */
                         ev->cwd = cwd;
                         ev->cwd_len = cwd_len;
                 }
@@ -445,7 +448,7 @@ void scan_shell(struct scan *s, const struct unit *unit) {
                           .budget = unit->len * 2 + 65536,
                           .calls = unit->len + CALLS_MOST};
         struct sh_parse p;
-        struct sh_node *nodes = sh_parse(&p, &s->arena, unit->src, unit->len);
+        struct sh_node *nodes = sh_parse(&p, &s->arena, unit->src, unit->len, 0);
 
         (void) eval_list(&ev, nodes, false);
         s->incomplete = s->incomplete || p.gave_up || p.too_deep;

@@ -325,7 +325,7 @@ static bool keyed_value(struct eval *ev, const struct sh_part *part, struct valu
                 return false;
         key = known(part->index, strlen(part->index));
         if (memchr(key.s, '$', key.len))
-                key = eval_text(ev, sh_parse_quoted(ev->arena, key.s, key.len), &dynamic);
+                key = eval_text(ev, sh_parse_quoted(ev->arena, key.s, key.len, part->off), &dynamic);
         if (key.len > 1 && (key.s[0] == '"' || key.s[0] == '\'')) {
                 key.s++;
                 key.len -= 2;
@@ -457,13 +457,13 @@ struct value eval_substitute(struct eval *ev, const struct sh_node *nodes) {
         return v;
 }
 
-static struct value substitute_text(struct eval *ev, const char *text, size_t len) {
+static struct value substitute_text(struct eval *ev, const struct sh_part *part) {
         struct sh_parse p;
 
-        if (len > ev->budget)
+        if (part->len > ev->budget)
                 return eval_give_up(ev);
-        ev->budget -= len;
-        return eval_substitute(ev, sh_parse(&p, ev->arena, text, len));
+        ev->budget -= part->len;
+        return eval_substitute(ev, sh_parse(&p, ev->arena, part->text, part->len, part->off));
 }
 
 static void put_part(struct expansion *x, const struct sh_part *part) {
@@ -481,8 +481,7 @@ static void put_part(struct expansion *x, const struct sh_part *part) {
                 return;
         case PART_COMMAND:
         case PART_TICKS:
-                v = part->kind == PART_COMMAND ? eval_substitute(x->ev, part->nodes)
-                                               : substitute_text(x->ev, part->text, part->len);
+                v = part->kind == PART_COMMAND ? eval_substitute(x->ev, part->nodes) : substitute_text(x->ev, part);
                 v = trim_lines(v);
                 if (v.known)
                         put(x, v.s, v.len, part->quoted);
@@ -502,7 +501,8 @@ static void put_part(struct expansion *x, const struct sh_part *part) {
                 if (part->len && (memchr(part->text, '`', part->len) || memmem(part->text, part->len, "$(", 2))) {
                         bool dynamic;
 
-                        (void) eval_text(x->ev, sh_parse_quoted(x->ev->arena, part->text, part->len), &dynamic);
+                        (void) eval_text(x->ev, sh_parse_quoted(x->ev->arena, part->text, part->len, part->off),
+                                         &dynamic);
                 }
                 if (number(part->text, part->len, -1) >= 0)
                         put(x, part->text, part->len, true);

@@ -33,8 +33,9 @@ struct field path_join(struct eval *ev, const char *dir, size_t dir_len, const c
         return (struct field){.s = text_str(&t), .len = t.len};
 }
 
+/* One that begins with what is not known could be. */
 static bool is_absolute(const char *path) {
-        return path[0] == '/' || path[0] == '~';
+        return path[0] == '/' || path[0] == '~' || path[0] == '\1';
 }
 
 /* Where a path leads from the directory that the script has entered. */

@@ -89,7 +89,7 @@ void sh_end_line(struct sh_parse *p) {
                 if (!found)
                         h->body_len = p->pos - from;
                 h->body = p->src + from;
-                h->body_off = (uint32_t) from;
+                h->body_off = p->base + (uint32_t) from;
         }
         p->pending = NULL;
         p->pending_tail = &p->pending;
@@ -129,7 +129,7 @@ static struct sh_node *new_node(struct sh_parse *p, enum sh_node_kind kind) {
         struct sh_node *node = arena_alloc(p->arena, sizeof(*node));
 
         node->kind = kind;
-        node->off = (uint32_t) p->pos;
+        node->off = p->base + (uint32_t) p->pos;
         return node;
 }
 
@@ -565,6 +565,7 @@ static bool read_compound(struct sh_parse *p, struct sh_node *node) {
                 if (peek_at(p, 1) == '(' && read_arith_command(p, node))
                         return true;
                 p->pos++;
+                node->subshell = true;
                 node->body = sh_read_list_until(p, ')');
                 if (!node->body && !p->failed)
                         sh_fail(p, "unexpected )");
@@ -630,7 +631,7 @@ static struct sh_node *read_command(struct sh_parse *p) {
                 if (!p->failed && !node->words && !node->assigns && !node->redirs && node->kind == NODE_SIMPLE)
                         sh_fail(p, "unexpected token");
         }
-        node->end = (uint32_t) p->pos;
+        node->end = p->base + (uint32_t) p->pos;
         p->depth--;
         return node;
 }
@@ -734,11 +735,11 @@ struct sh_node *sh_read_list_until(struct sh_parse *p, char closing) {
         return list;
 }
 
-struct sh_node *sh_parse(struct sh_parse *p, struct arena *arena, const char *src, size_t len) {
+struct sh_node *sh_parse(struct sh_parse *p, struct arena *arena, const char *src, size_t len, uint32_t base) {
         struct sh_node *first = NULL, **tail = &first;
         size_t again = 0; /* bytes that were read more than once */
 
-        *p = (struct sh_parse){.arena = arena, .src = src, .len = len, .look_ahead = len + 65536};
+        *p = (struct sh_parse){.arena = arena, .src = src, .len = len, .base = base, .look_ahead = len + 65536};
         p->pending_tail = &p->pending;
         for (unsigned errors = 0; p->pos < len && errors < ERRORS_MOST && !arena->failed; errors++) {
                 const char *end;

@@ -450,7 +450,8 @@ void eval_inner_commands(struct eval *ev, struct command *c, struct value input,
                 run_alias(ev, c, var->alias);
         }
         if ((c->argv[0].glob && strcspn(c->argv[0].s, "*?") < c->argv[0].len) ||
-            (c->argv[0].odd && c->argv[0].len > 1 && !(ev->unit->src[c->argv[0].off] == '\\')))
+            (c->argv[0].odd && c->argv[0].len > 1 &&
+             !(c->argv[0].off < ev->unit->len && ev->unit->src[c->argv[0].off] == '\\')))
                 emit_pseudo(ev, c, "(disguised)");
         if (memchr(c->argv[0].s, '/', c->argv[0].len))
                 run_file(ev, c, &c->argv[0], input, LANG_SHELL);

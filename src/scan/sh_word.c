@@ -51,6 +51,7 @@ static struct sh_part *put_part(struct builder *b, enum sh_part_kind kind, bool 
         part = arena_alloc(b->p->arena, sizeof(*part));
         part->kind = kind;
         part->quoted = quoted;
+        part->off = b->p->base + (uint32_t) b->p->pos;
         *b->tail = part;
         b->tail = &part->next;
         return part;
@@ -133,6 +134,7 @@ static void read_ansi(struct builder *b) {
 static void read_ticks(struct builder *b, bool quoted) {
         struct sh_parse *p = b->p;
         struct text t = {.arena = p->arena};
+        size_t from = p->pos + 1;
         struct sh_part *part;
 
         for (p->pos++; p->pos < p->len && p->src[p->pos] != '`'; p->pos++) {
@@ -158,6 +160,7 @@ static void read_ticks(struct builder *b, bool quoted) {
         }
         p->pos++;
         part = put_part(b, PART_TICKS, quoted);
+        part->off = p->base + (uint32_t) from;
         part->text = text_str(&t);
         part->len = t.len;
 }
@@ -231,7 +234,7 @@ static struct sh_word *read_brace_word(struct sh_parse *p, bool quoted, bool pat
         struct sh_word *word = arena_alloc(p->arena, sizeof(*word));
         struct builder b = {.p = p, .tail = &word->parts, .text = {.arena = p->arena}};
 
-        word->off = (uint32_t) p->pos;
+        word->off = p->base + (uint32_t) p->pos;
         while (p->pos < p->len && p->src[p->pos] != '}' && !p->failed) {
                 char c = p->src[p->pos];
 
@@ -255,7 +258,7 @@ static struct sh_word *read_brace_word(struct sh_parse *p, bool quoted, bool pat
                 }
         }
         flush(&b);
-        word->end = (uint32_t) p->pos;
+        word->end = p->base + (uint32_t) p->pos;
         return word;
 }
 
@@ -523,13 +526,13 @@ struct sh_word *sh_read_word(struct sh_parse *p, enum sh_word_mode mode) {
         struct builder b = {.p = p, .tail = &word->parts, .text = {.arena = p->arena}};
         unsigned nested = 0;
 
-        word->off = (uint32_t) p->pos;
+        word->off = p->base + (uint32_t) p->pos;
         word->raw = p->src + p->pos;
         if (mode == WORD_NORMAL && p->pos < p->len)
                 note_assignment(p, word);
         if (word->name_len && p->pos < p->len && p->src[p->pos] == '(') {
                 read_array(p, word);
-                word->end = (uint32_t) p->pos;
+                word->end = p->base + (uint32_t) p->pos;
                 return word;
         }
         while (!p->failed) {
@@ -604,7 +607,7 @@ struct sh_word *sh_read_word(struct sh_parse *p, enum sh_word_mode mode) {
                 }
         }
         flush(&b);
-        word->end = (uint32_t) p->pos;
+        word->end = p->base + (uint32_t) p->pos;
         word->plain = word->parts && !word->parts->next && word->parts->kind == PART_TEXT && !word->parts->quoted &&
                       !word->name_len;
         if (word->end == word->off && !p->failed)
@@ -612,8 +615,8 @@ struct sh_word *sh_read_word(struct sh_parse *p, enum sh_word_mode mode) {
         return word;
 }
 
-struct sh_word *sh_parse_quoted(struct arena *arena, const char *src, size_t len) {
-        struct sh_parse p = {.arena = arena, .src = src, .len = len, .look_ahead = len + 4096};
+struct sh_word *sh_parse_quoted(struct arena *arena, const char *src, size_t len, uint32_t base) {
+        struct sh_parse p = {.arena = arena, .src = src, .len = len, .base = base, .look_ahead = len + 4096};
         struct sh_word *word = arena_alloc(arena, sizeof(*word));
         struct builder b = {.p = &p, .tail = &word->parts, .text = {.arena = arena}};
 

@@ -21,7 +21,7 @@ static void parse(const char *file, const char *text, size_t len) {
         struct arena arena = {.most = (size_t) 1 << 30};
         struct sh_parse p;
 
-        (void) sh_parse(&p, &arena, text, len);
+        (void) sh_parse(&p, &arena, text, len, 0);
         printf("%s %s\n", p.has_error ? "error" : "ok", file);
         arena_done(&arena);
 }
