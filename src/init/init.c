@@ -181,7 +181,8 @@ static bool has_copies(const struct plan *plan) {
 }
 
 /* 0, the number of a signal that came before the box was built, or -errno. */
-static int build(const struct init_input *in, struct network *network, int *ret_channel, struct hutch_error *err) {
+static int build(const struct init_input *in, struct network *network, struct leaving *leaving, int *ret_channel,
+                 struct hutch_error *err) {
         const struct plan *plan = in->plan;
         struct warden_message go;
         int r;
@@ -207,7 +208,7 @@ static int build(const struct init_input *in, struct network *network, int *ret_
                 init_note(in, NOTICE_HOST_NAME_KEPT, NULL,
                           "the box has the host's name, because a system call filter around hutch refuses another");
         }
-        r = init_build_root(in, ret_channel, err);
+        r = init_build_root(in, ret_channel, leaving, err);
         if (r >= 0 && has_copies(plan))
                 r = send_home(in, err);
         return r < 0 || !plan_sends_mounts(plan) ? r : send_mounts(in, err);
@@ -637,6 +638,7 @@ static int wait_for_shared_relay(struct life *l, struct hutch_error *err) {
 void init_run(struct init_input *in) {
         struct hutch_error err = {0};
         struct network network;
+        struct leaving leaving = {0};
         struct life life = {.in = in,
                             .terminal = -1,
                             .landlock = -1,
@@ -659,7 +661,7 @@ void init_run(struct init_input *in) {
         if (r >= 0)
                 r = hide_arguments(&err);
         if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated)
-                r = build(in, &network, &channel, &err);
+                r = build(in, &network, &leaving, &channel, &err);
         else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot become a subreaper: %s", errno_text(errno));
         if (r >= 0 && !(in->plan->traits & TRAIT_OWN_PIDS) && !delegated)
@@ -703,6 +705,8 @@ void init_run(struct init_input *in) {
         if (r >= 0 && chdir(in->plan->cwd) < 0)
                 r = error_set(&err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", in->plan->cwd,
                               errno_text(errno));
+        if (r >= 0 && leaving.helper > 0)
+                r = init_await_leaving(&leaving, &err);
         /* A second string beside the pidfd, where init's end is everybody's. Changed credentials clear it, so it comes
          * after them. Where another program started init that program is the parent, and any thread of it. */
         if (r >= 0 && in->plan->traits & TRAIT_OWN_PIDS && !delegated && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

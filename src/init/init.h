@@ -119,8 +119,13 @@ void init_run(struct init_input *in) _noreturn_;
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
 /* A pseudo terminal of the box, not yet used by a session. */
 int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err);
-/* *ret_channel: of a session, -1 otherwise. */
-int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err);
+struct leaving {      /* the host's mounts, taken out of sight beside init's other work */
+        pid_t helper; /* 0: none, as another program built the root */
+        int result;   /* 0 or -errno */
+};
+/* *ret_channel: of a session, -1 otherwise. Nothing of the box may run before the second. */
+int init_build_root(const struct init_input *in, int *ret_channel, struct leaving *leaving, struct hutch_error *err);
+int init_await_leaving(const struct leaving *l, struct hutch_error *err);
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);
 int init_drop_privileges(struct hutch_error *err);
 /* Starts the target; on failure *ret_status is 126, 127 or 125. *ret_listener: of the calls that init performs for it,

@@ -11,10 +11,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "../base/io.h"
 #include "../base/path.h"
@@ -599,7 +602,32 @@ static int make_channel(const char *path, int *ret) {
         return 0;
 }
 
-int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_error *err) {
+/* Taking the host's mounts out of the box's sight makes the kernel wait for all processors. So a helper does it beside
+ * init's other work: a process that shares init's memory, and calls the kernel only. */
+static int leave(void *data) {
+        struct leaving *l = data;
+
+        l->result = umount2(".", MNT_DETACH) < 0 ? -errno : 0;
+        _exit(0);
+}
+
+static int leave_host(struct leaving *l) {
+        static char stack[16384] __attribute__((aligned(16)));
+
+        if (sys_pivot_root(".", ".") < 0)
+                return -errno;
+        l->result = -ECHILD;
+        l->helper = clone(leave, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, l);
+        return l->helper < 0 || chdir("/") < 0 ? -errno : 0;
+}
+
+int init_await_leaving(const struct leaving *l, struct hutch_error *err) {
+        while (waitpid(l->helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return l->result < 0 ? builder_error(err, l->result, "leave", "the host's root") : 0;
+}
+
+int init_build_root(const struct init_input *in, int *ret_channel, struct leaving *leaving, struct hutch_error *err) {
         struct builder b = {.in = in, .ops = in->facts->mount_api ? &mount_ops_new : &mount_ops_old, .root = -1};
         char options[96];
         struct rlimit limit;
@@ -635,8 +663,9 @@ int init_build_root(const struct init_input *in, int *ret_channel, struct hutch_
         r = clear_parked(&b);
         if (r < 0)
                 return builder_error(err, r, "tidy", "the box's root");
-        if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-                return builder_error(err, -errno, "enter", "the box's root");
+        r = leave_host(leaving);
+        if (r < 0)
+                return builder_error(err, r, "enter", "the box's root");
         if (in->plan->session) {
                 r = make_channel(in->plan->channel, ret_channel);
                 if (r < 0)

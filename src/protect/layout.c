@@ -62,12 +62,14 @@ static bool is_repository(const char *directory) {
 static int find_git_dir(const char *directory, char **ret, bool *ret_bare) {
         char path[PATH_MAX], real[PATH_MAX];
         struct stat st;
+        bool present;
 
         if (snprintf(path, sizeof(path), "%s/.git", streq(directory, "/") ? "" : directory) >= (int) sizeof(path))
                 return 0;
-        if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        present = lstat(path, &st) == 0;
+        if (present && S_ISREG(st.st_mode))
                 return read_pointer(path, "gitdir: ", directory, ret);
-        if (realpath(path, real) && is_repository(real)) {
+        if (present && realpath(path, real) && is_repository(real)) {
                 *ret = strdup(real);
                 return *ret ? 0 : -ENOMEM;
         }

@@ -22,6 +22,22 @@ more_setup() {
         agree
 }
 
+# Another process of the box takes them out of sight while init goes on.
+@test "nothing runs in a box while the host's mounts are in its mount namespace" {
+        seen() { # seen ARG…: the mounts that the command sees
+                rm -f trace
+                strace -f -o trace -e trace=umount2,execve "$@" "$HUTCH_BUILD/hutch" run --isolation namespace -- /bin/cat /proc/self/mountinfo
+        }
+        seen >plain
+        [ "$(cut -d' ' -f5 plain | grep -c '^/$')" = 1 ]
+        seen -e inject=umount2:delay_enter=300ms >slow
+        grep -q 'umount2.*= 0 (DELAYED)' trace
+        [ "$(cut -d' ' -f5 plain)" = "$(cut -d' ' -f5 slow)" ]
+        run seen -e inject=umount2:error=EPERM
+        [ "$status" = 125 ]
+        [[ $output == *"cannot leave the host's root: Operation not permitted"* ]]
+}
+
 # In a namespace of its own a box detaches the old root; then nothing keeps the mount points below from being renamed.
 rename_in_nested_namespace() {
         cat <<'EOF'
