@@ -372,10 +372,10 @@ typedef struct hutch_request {
                              * anyway */
         /* What the library does, a line at a time, for a program's own log. */
         void (*on_log)(void *user, hutch_severity severity, const char *line);
-        /* Starts the program that builds the box, in hutch's place, on the backends systemd-run and container: the
-         * program, its arguments and its environment, each NULL-terminated. Returns the id of the process, which hutch
-         * waits for, or -errno. The command itself is not among the arguments: it goes to the box by a socket. Only in
-         * a context of HUTCH_WARDEN_SELF. */
+        /* Starts the program that builds the box, in hutch's place, on the backends bwrap, systemd-run and container:
+         * the program, its arguments and its environment, each NULL-terminated. Returns the id of the process, which
+         * hutch waits for, or -errno. The command itself is not among the arguments: it goes to the box by a socket.
+         * Only in a context of HUTCH_WARDEN_SELF. */
         int (*runner)(void *user, const char *program, const char *const *argv, const char *const *env);
 } hutch_request;
 

@@ -3,8 +3,10 @@
  *
  * usage: hutch-init fd          the control socket is descriptor 3
  *        hutch-init socket DIR  it connects to DIR/socket and proves itself by what is in DIR/token
+ *        hutch-init become DIR PROGRAM ARGUMENT…   it connects in the same way, gets the descriptors that the program
+ *                               passes on to init, and becomes the program
  *
- * Then it is the same init as after a fork, except that it builds nothing and checks everything. Its arguments and
+ * Otherwise it is the same init as after a fork, except that it builds nothing and checks everything. Its arguments and
  * environment hold nothing secret: the plan, with the command and its variables, comes by the socket.
  */
 #include <errno.h>
@@ -14,8 +16,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
+#include "../backend/backend.h"
 #include "../base/io.h"
 #include "handover.h"
 
@@ -87,6 +91,32 @@ static int keep_low_descriptors(void) {
         return 0;
 }
 
+/* Returns if it cannot. Nothing that the caller left open goes further. */
+static void become(const char *dir, char **argv) {
+        int control = connect_to(dir), away = LAUNCH_FD_FIRST + LAUNCH_FDS, fds[1 + LAUNCH_FDS], n = 0, fd;
+        uint8_t more;
+
+        errno = control < 0 ? -control : EBADMSG;
+        if (control < 0)
+                return;
+        do {
+                if (message_receive(control, &more, 1, &fd, 1, 0) != 1 || n == ARRAY_SIZE(fds))
+                        return;
+                fds[n] = fcntl(fd, F_DUPFD_CLOEXEC, away);
+                if (fds[n++] < 0)
+                        return;
+        } while (more > 0);
+        control = fcntl(control, F_DUPFD_CLOEXEC, away);
+        syscall(SYS_close_range, 3, away - 1, 0);
+        if (control < 0 || dup2(control, HANDOVER_CONTROL) < 0 || dup2(fds[0], HANDOVER_PROGRAM) < 0)
+                return;
+        for (int i = 1; i < n; i++)
+                if (dup2(fds[i], LAUNCH_FD_FIRST + i - 1) < 0)
+                        return;
+        syscall(SYS_close_range, away, ~0u, 0);
+        execv(argv[0], argv);
+}
+
 int main(int argc, char **argv) {
         static struct handover record;
         int fds[HANDOVER_FDS], control = HANDOVER_CONTROL;
@@ -96,6 +126,11 @@ int main(int argc, char **argv) {
 
         keep_low_descriptors();
         prctl(PR_SET_DUMPABLE, 0); /* until the plan is here there is nothing to protect, and from then on it is */
+        if (argc > 3 && streq(argv[1], "become")) {
+                become(argv[2], argv + 3);
+                fprintf(stderr, "hutch-init: cannot become %s: %s\n", argv[3], errno_text(errno));
+                return 125;
+        }
         if (argc == 3 && streq(argv[1], "socket"))
                 control = connect_to(argv[2]);
         else if (argc != 2 || !streq(argv[1], "fd")) {

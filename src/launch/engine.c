@@ -30,6 +30,7 @@ struct engine {
         int listener;   /* in that directory; -1 once init is connected */
         int stranger;   /* a connection that has not proven itself yet */
         int complaints; /* what the program prints */
+        int program;    /* init's, for a caller's process that becomes a program which passes descriptors on; or -1 */
         uint8_t token[TOKEN_SIZE];
         struct handover record;
         int fds[HANDOVER_FDS]; /* that init gets */
@@ -43,6 +44,7 @@ void engine_free(struct engine *e) {
         closep(&e->listener);
         closep(&e->stranger);
         closep(&e->complaints);
+        closep(&e->program);
         for (size_t i = 0; i < e->n_fds; i++)
                 closep(&e->fds[i]);
         private_dir_remove(&e->dir);
@@ -115,6 +117,20 @@ static int hand_over(struct engine *e, int control) {
         return r;
 }
 
+/* What become() puts in their places, to a caller's process that does it (src/init/main.c): a message each, with how
+ * many follow. */
+static int pass_descriptors(struct engine *e, int control) {
+        uint8_t more = (uint8_t) e->spec.n_fds;
+        int r = message_send(control, &more, 1, &e->program, 1);
+
+        for (size_t i = 0; r >= 0 && i < e->spec.n_fds; i++) {
+                more--;
+                r = message_send(control, &more, 1, &e->spec.fds[i], 1);
+        }
+        closep(&e->program);
+        return r;
+}
+
 /* ---- the socket ---- */
 
 static int write_token(struct engine *e) {
@@ -183,7 +199,7 @@ int engine_accept(struct engine *e) {
         closep(&e->listener);
         unlinkat(e->dir.lock, HANDOVER_SOCKET, 0);
         unlinkat(e->dir.lock, HANDOVER_TOKEN, 0);
-        if (hand_over(e, control) < 0) {
+        if ((e->program >= 0 && pass_descriptors(e, control) < 0) || hand_over(e, control) < 0) {
                 close(control);
                 return -EPIPE;
         }
@@ -192,11 +208,20 @@ int engine_accept(struct engine *e) {
 
 /* ---- the program ---- */
 
-static int run_by_caller(struct engine *e, const struct launch_input *in, struct launched *ret,
+/* Where the program passes descriptors on, the caller starts hutch-init, which fetches them and becomes the program. */
+static int run_by_caller(struct engine *e, const struct launch_input *in, const char *init, struct launched *ret,
                          struct hutch_error *err) {
-        int pid = in->runner(in->runner_user, e->spec.argv[0], (const char *const *) e->spec.argv,
-                             (const char *const *) e->spec.env);
+        _cleanup_(strv_freep) char **argv = NULL;
+        int r = 0, pid;
 
+        if (e->program >= 0 &&
+            (strv_push(&argv, init) < 0 || strv_push(&argv, "become") < 0 || strv_push(&argv, e->dir.path) < 0))
+                r = -ENOMEM;
+        for (size_t i = 0; r >= 0 && e->spec.argv[i]; i++)
+                r = strv_push(&argv, e->spec.argv[i]);
+        if (r < 0)
+                return error_oom(err);
+        pid = in->runner(in->runner_user, argv[0], (const char *const *) argv, (const char *const *) e->spec.env);
         if (pid <= 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, pid < 0 ? pid : -ECHILD, "the runner started no %s: %s",
                                  e->spec.argv[0], errno_text(pid < 0 ? -pid : ECHILD));
@@ -284,7 +309,7 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
         if (!e)
                 return error_oom(err);
         ret->engine = e;
-        e->listener = e->stranger = e->complaints = e->dir.lock = e->dir.parent = -1;
+        e->listener = e->stranger = e->complaints = e->program = e->dir.lock = e->dir.parent = -1;
         if (host_find_beside("hutch-init", path) < 0)
                 return error_set(err, HUTCH_E_SETUP_FAILED, ENOENT,
                                  "cannot find hutch-init, neither beside hutch nor in %s: reinstall hutch",
@@ -292,7 +317,7 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
         r = make_record(e, in, err);
         if (r < 0)
                 return r;
-        if (!backend->inherits) {
+        if (!backend->inherits || in->runner) {
                 r = listen_in(e, strv_find_assignment(in->plan->engine_env, "XDG_RUNTIME_DIR"), err);
                 place.dir = e->dir.path;
         }
@@ -312,14 +337,20 @@ int engine_start(const struct launch_input *in, const struct backend *backend, s
                 return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a file: %s", errno_text(errno));
         if (backend->inherits) {
                 program = open(path, O_RDONLY | O_CLOEXEC);
-                if (program < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                if (program < 0 || (!in->runner && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0))
                         return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make a channel to the box: %s",
                                          errno_text(errno));
+        }
+        engine_sweep(e);
+        if (in->runner) {
+                e->program = take_fd(&program);
+                return run_by_caller(e, in, path, ret, err);
+        }
+        if (backend->inherits) {
                 ret->control = ends[0];
                 theirs = ends[1];
         }
-        engine_sweep(e);
-        r = in->runner ? run_by_caller(e, in, ret, err) : start_program(e, in, theirs, program, ret, err);
+        r = start_program(e, in, theirs, program, ret, err);
         if (r < 0)
                 return r;
         if (backend->inherits && hand_over(e, ret->control) < 0)

@@ -1,10 +1,10 @@
 /* Boxes that another program builds: it is started with the arguments that the backend compiled, and starts hutch-init
  * inside (src/init/main.c).
  *
- * init gets its input by a socket. bubblewrap passes descriptors on, so there it is a socket pair. With other programs
- * a service starts init: there the socket listens in a private directory that is attached to the box, and init
- * authenticates with a token that is beside it. Both names are removed before init gets its first byte, so the command
- * finds an empty directory. */
+ * init gets its input by a socket. bubblewrap passes descriptors on, so there it is a socket pair, unless the caller
+ * starts it (`runner`). With other programs a service starts init: there the socket listens in a private directory that
+ * is attached to the box, and init authenticates with a token that is beside it. Both names are removed before init
+ * gets its first byte, so the command finds an empty directory. */
 #pragma once
 
 #include "../backend/backend.h"

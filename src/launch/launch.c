@@ -119,7 +119,7 @@ int launch(const struct launch_input *in, struct launched *ret, struct hutch_err
 
         if (!backend)
                 return error_set(err, HUTCH_E_INTERNAL, EINVAL, "no backend '%s'", in->plan->backend);
-        if (in->runner && (!(backend->traits & TRAIT_DELEGATED) || backend->inherits))
+        if (in->runner && !(backend->traits & TRAIT_DELEGATED))
                 r = error_set(err, HUTCH_E_USAGE, ENOTSUP,
                               "a runner is not supported on '%s': hutch starts init itself there", backend->name);
         else if (backend->traits & TRAIT_DELEGATED)

@@ -76,6 +76,16 @@ lie() {
         agree
 }
 
+@test "bwrap: a program that uses the library starts it itself" {
+        ! am_root || return 0 # for an ordinary user only
+        touch hidden
+        printf 'isolation: bwrap\nfilesystem: {hide: [%s]}\nnetwork: {allow: [192.0.2.1]}\n' "$PWD/hidden" >"$T/runner.yaml"
+        run "$HUTCH_BUILD/tests/conformance/runner" "$T/runner.yaml"
+        [ "$(grep -c '^ok' <<<"$output")" = 4 ] || differs "$output"
+        [ "$(grep -c '^not ok' <<<"$output")" = 0 ]
+        agree
+}
+
 @test "bwrap: nothing is left after kill -9, a timeout and a refusal" {
         ! am_root || return 0 # for an ordinary user only
         "${box[@]}" sleep "$NAP" &

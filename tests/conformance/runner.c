@@ -1,5 +1,5 @@
-/* A runner of the caller's starts the program that builds the box. usage: runner POLICY-FILE   (whose backend is container or
- * systemd-run). Prints "ok - …" or "not ok - …". */
+/* A runner of the caller's starts the program that builds the box. usage: runner POLICY-FILE   (whose backend is bwrap,
+ * container or systemd-run). Prints "ok - …" or "not ok - …". */
 #include <errno.h>
 #include <hutch/hutch.h>
 #include <spawn.h>
