@@ -156,6 +156,7 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err);
 int layers_prepare(hutch_box *box, struct plan **plan, struct hutch_error *err);
 /* Records the layers before a further run, so that its changes can be reported alone. */
 int layers_remember(hutch_box *box, struct hutch_error *err);
+void layers_forget_since(hutch_box *box);
 /* A run whose changes are not reported. */
 void layers_expire(const hutch_box *box);
 int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err);

@@ -179,7 +179,7 @@ static int match_layers(struct layer_box *layers, const struct plan *plan, unsig
         return r < 0 ? r : check_old(layers, plan, numbers, err);
 }
 
-static void forget_since(hutch_box *box) {
+void layers_forget_since(hutch_box *box) {
         for (size_t i = 0; i < box->n_since; i++)
                 index_done(&box->since[i]);
         free(take_ptr(box->since));
@@ -187,7 +187,7 @@ static void forget_since(hutch_box *box) {
 }
 
 void layers_free(hutch_box *box) {
-        forget_since(box);
+        layers_forget_since(box);
         layer_free(take_ptr(box->layers));
 }
 
@@ -219,7 +219,7 @@ int layers_remember(hutch_box *box, struct hutch_error *err) {
         size_t n = strv_length(box->layers->meta.lowers);
         int r = 0;
 
-        forget_since(box);
+        layers_forget_since(box);
         box->since = calloc(n + 1, sizeof(*box->since));
         if (!box->since)
                 return error_oom(err);
@@ -231,7 +231,7 @@ int layers_remember(hutch_box *box, struct hutch_error *err) {
                         r = 0; /* its changes are only reported */
         }
         if (r < 0)
-                forget_since(box);
+                layers_forget_since(box);
         return r;
 }
 
@@ -400,193 +400,6 @@ int layers_open(hutch_box *box, const char *id, struct hutch_error *err) {
         r = id[0] ? layer_open(root, id, &box->layers, err)
                   : layers_find_newest(root, policy_dir(p), &box->layers, err);
         return r < 0 ? r : adopt(box, err);
-}
-
-/* The place at which the command saw the layer: the last one that shows it. A layer inside another is shown wherever
- * that is, and only the other has steps for all its places. */
-static int place_of(const hutch_box *box, const struct plan *plan, size_t layer, char **ret) {
-        const struct step *own = NULL, *outer = NULL, *shown = NULL;
-
-        for (const struct step *s = plan->steps; s < plan->steps + plan->n_steps; s++) {
-                if (s->kind != STEP_COW)
-                        continue;
-                if (s->layer == layer && !s->text)
-                        own = s;
-                if (s->layer == layer && (!shown || path_is_beneath(plan->cwd, s->dest)))
-                        shown = s;
-        }
-        for (const struct step *s = plan->steps; own && s < own; s++)
-                if (s->kind == STEP_COW && !s->text && !outer && path_is_beneath(own->dest, s->dest) &&
-                    path_is_beneath(own->source, s->source))
-                        outer = s;
-        for (const struct step *s = plan->steps; outer && s < plan->steps + plan->n_steps; s++)
-                if (s->kind == STEP_COW && s->layer == outer->layer && path_is_beneath(plan->cwd, s->dest))
-                        return asprintf(ret, "%s%s", s->dest, path_tail(own->dest, outer->dest)) < 0 ? -ENOMEM : 0;
-        /* The plan of a session that another process started names no copies yet. */
-        if (shown && startswith(shown->dest, PLAN_COPY))
-                return layer_copy_path(box->layers, layer, ret);
-        *ret = strdup(shown ? shown->dest : box->layers->meta.dests[layer]);
-        return *ret ? 0 : -ENOMEM;
-}
-
-int tracked_add(struct tracked *t, const char *place, const struct change_list *list) {
-        char ***lists[] = {
-                [CHANGE_CREATED] = &t->created, [CHANGE_MODIFIED] = &t->modified, [CHANGE_DELETED] = &t->deleted};
-        int r = 0;
-
-        for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-                if (!*lists[i])
-                        *lists[i] = calloc(1, sizeof(char *));
-                if (!*lists[i])
-                        return -ENOMEM;
-        }
-        for (size_t i = 0; r >= 0 && i < list->n; i++)
-                r = strv_pushf(lists[list->items[i].kind], "%s/%s", place, list->items[i].path);
-        return r;
-}
-
-static int put_changes(const hutch_box *box, const struct plan *plan, size_t layer, const struct change_list *list,
-                       struct tracked *t, struct hutch_error *err) {
-        _cleanup_(freep) char *place = NULL;
-
-        return place_of(box, plan, layer, &place) < 0 || tracked_add(t, place, list) < 0 ? error_oom(err) : 0;
-}
-
-/* Whether a change is a file that init put there for the box, and that is as it was. */
-static bool is_seed(const struct plan *plan, const char *place, const struct layer_pair *layer,
-                    const struct change *change) {
-        for (const struct step *s = plan->steps; s < plan->steps + plan->n_steps; s++) {
-                _cleanup_(freep) char *text = NULL;
-                _cleanup_(closep) int fd = -1;
-                size_t len;
-
-                if (s->kind != STEP_FILE || !(s->flags & STEP_SEED) || !s->text || !path_is_beneath(s->dest, place) ||
-                    !streq(path_tail(s->dest, place) + 1, change->path))
-                        continue;
-                fd = tree_open_file(layer->pair.upper, change->path);
-                return fd >= 0 && read_whole_fd(fd, 1 << 20, &text, &len) >= 0 && len == strlen(s->text) &&
-                       memcmp(text, s->text, len) == 0;
-        }
-        return false;
-}
-
-static int drop_seeds(const hutch_box *box, const struct plan *plan, size_t i, struct layer_pair *layer) {
-        _cleanup_(freep) char *place = NULL;
-        size_t kept = 0;
-
-        if (place_of(box, plan, i, &place) < 0)
-                return -ENOMEM;
-        for (size_t n = 0; n < layer->list.n; n++) {
-                struct change *c = &layer->list.items[n];
-
-                if (is_seed(plan, place, layer, c)) {
-                        free(c->path);
-                        free(c->note);
-                } else
-                        layer->list.items[kept++] = *c;
-        }
-        layer->list.n = kept;
-        return 0;
-}
-
-/* What was changed in a layer since it was remembered; what could not be remembered was empty. 1 if anything was. */
-static int track_layer(const hutch_box *box, const struct plan *plan, size_t i, struct tracked *t,
-                       struct hutch_error *err) {
-        struct layer_pair layer = {.pair = {.lower = -1, .upper = -1}, .directory = -1};
-        struct index none = {0};
-        int r = changes_since(box->layers, i, i < box->n_since ? &box->since[i] : &none, &layer, err);
-        bool any;
-
-        if (r >= 0 && i >= box->n_since)
-                r = drop_seeds(box, plan, i, &layer);
-        any = r >= 0 && layer.list.n > 0;
-        if (r >= 0 && layer.directory >= 0)
-                r = put_changes(box, plan, i, &layer.list, t, err);
-        change_list_done(&layer.list);
-        changes_close_layer(&layer);
-        return r < 0 ? r : any;
-}
-
-/* The system's directories, and others that are dropped with the box: reported after what can be reviewed, and never a
- * cause of failure. */
-static void track_system(const hutch_box *box, const struct plan *plan, struct tracked *t) {
-        const struct layer_meta *m = &box->layers->meta;
-        struct hutch_error untold;
-
-        for (size_t i = 0; m->lowers[i]; i++)
-                if (layer_is_system(m, i))
-                        (void) track_layer(box, plan, i, t, &untold);
-}
-
-/* The first run of a box: whatever differs from the host is its change. */
-static int track_first(const hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
-                       struct hutch_error *err) {
-        struct changes changes = {0};
-        int r = changes_record(box->layers, &changes, err);
-
-        for (size_t i = 0; r >= 0 && i < changes.n_layers; i++)
-                if (changes.layers[i].directory >= 0)
-                        r = put_changes(box, plan, i, &changes.layers[i].list, t, err);
-        *ret_any = changes.n > 0;
-        t->n_reviewable = changes.n;
-        changes_done(&changes);
-        if (r < 0)
-                return r;
-        track_system(box, plan, t);
-        return r;
-}
-
-static size_t count_tracked(const struct tracked *t) {
-        return strv_length(t->created) + strv_length(t->modified) + strv_length(t->deleted);
-}
-
-/* A further run: only its changes are reported. A layer that came with it had nothing before. */
-static int track_further(hutch_box *box, const struct plan *plan, struct tracked *t, bool *ret_any,
-                         struct hutch_error *err) {
-        const struct layer_meta *m = &box->layers->meta;
-        bool any = false;
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && m->lowers[i]; i++) {
-                if (layer_is_system(m, i))
-                        continue;
-                r = track_layer(box, plan, i, t, err);
-                any = any || r > 0;
-        }
-        t->n_reviewable = count_tracked(t);
-        if (r >= 0)
-                track_system(box, plan, t);
-        forget_since(box);
-        /* It had changes before, or it would be gone; they may have been undone. */
-        *ret_any = true;
-        if (r < 0)
-                return r;
-        if (any && box->keep_changes && !box_is_session(box) && strv_length(m->chain) == 0) {
-                r = changes_any(box->layers, err);
-                *ret_any = r != 0;
-        }
-        return r < 0 ? r : 0;
-}
-
-/* What the run changed in its layers. A kept box with nothing to keep is removed at once; one with frozen layers has a
- * history, and stays. */
-int layers_track(hutch_box *box, const struct plan *plan, struct tracked *ret, struct hutch_error *err) {
-        struct tracked t = {0};
-        bool any = true;
-        int r;
-
-        if (!box->layers)
-                return 0;
-        r = box->n_since > 0 ? track_further(box, plan, &t, &any, err) : track_first(box, plan, &t, &any, err);
-        if (r >= 0 && !box_is_session(box))
-                layer_drop_copies(box->layers);
-        if (r >= 0 && box->keep_changes && !box_is_session(box) && !any && strv_length(box->layers->meta.chain) == 0) {
-                layer_remove(box->layers, NULL);
-                layers_free(box);
-        }
-        t.box_id = box->layers && box->keep_changes ? box->layers->meta.id : NULL;
-        *ret = t;
-        return r;
 }
 
 void layers_forget(hutch_box *box) {

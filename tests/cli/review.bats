@@ -227,3 +227,18 @@ at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
                 apply   | 18' killed_at
         agree
 }
+
+@test "what a run changed is listed by a process that has confined itself" {
+        command -v strace >/dev/null || skip "strace is needed"
+        strace -f -qq -o "$T/trace" -e trace=renameat,prctl,landlock_restrict_self "$HUTCH_BUILD/hutch" --workspace cow -c 'echo >new' >/dev/null 2>&1 ||
+                skip "strace cannot be used here"
+        hutch=$(sed -n 's/^\([0-9]*\) .*/\1/p' "$T/trace" | head -1)
+        pid=$(sed -n 's/^\([0-9]*\) .*"base\.new.*/\1/p' "$T/trace")
+        [ -n "$pid" ] && [ "$pid" != "$hutch" ] || differs "$pid lists: $(cat "$T/trace")"
+        sed "/^$pid .*base\.new/,\$d" "$T/trace" | grep -q "^$pid .*SECCOMP_MODE_FILTER" || differs "it has no filter: $(grep "^$pid" "$T/trace")"
+        run hutch diff --name-only
+        [ "$output" = new ] || differs "$output"
+        hutch discard
+        traceless
+        agree
+}
