@@ -31,23 +31,22 @@ static int exec_it(void *data, const hutch_request *request, hutch_result **ret,
 
 /* Prints every problem and reports by the exit status whether the script would be refused. */
 static int check(const struct invocation *in, const struct exec_options *o, const hutch_exec_request *request) {
-        hutch_problem *problems;
+        hutch_problem **problems;
         hutch_error err = {0};
         int status = 0;
-        size_t n;
 
         if (in->error.code != HUTCH_OK) {
                 cli_complain("%s", in->error.message);
                 return EXIT_HUTCH;
         }
-        if (hutch_exec_check(in->policy, request, &problems, &n, &err) < 0) {
+        if (hutch_exec_check(in->policy, request, &problems, &err) < 0) {
                 cli_complain("%s", err.message);
                 return EXIT_HUTCH;
         }
         if (o->run.json)
                 fputs("[", stdout);
-        for (size_t i = 0; i < n; i++) {
-                const hutch_problem *p = &problems[i];
+        for (size_t i = 0; problems[i]; i++) {
+                const hutch_problem *p = problems[i];
 
                 if (p->severity == HUTCH_CRITICAL)
                         status = EXIT_HUTCH;
@@ -61,7 +60,7 @@ static int check(const struct invocation *in, const struct exec_options *o, cons
         }
         if (o->run.json)
                 fputs("]\n", stdout);
-        else if (n == 0)
+        else if (!problems[0])
                 puts("no problems");
         hutch_free(problems);
         return status;

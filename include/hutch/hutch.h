@@ -433,8 +433,7 @@ typedef struct hutch_result {
         const char *const *created, *const *modified, *const *deleted;
         const char *box_id; /* under which the changes are kept for review; NULL: they are not */
         hutch_error error;  /* .code is HUTCH_OK unless hutch itself failed or refused */
-        const struct hutch_output_file *output_files; /* of hutch_exec(): what the script left in its directory */
-        size_t n_output_files;
+        const struct hutch_output_file *const *output_files; /* of hutch_exec(), NULL-terminated */
         size_t n_reviewable; /* how many of the changes can be reviewed: those of the system go with the box */
 } hutch_result;
 
@@ -786,8 +785,10 @@ HUTCH_EXPORT int hutch_request_open(const char *file, hutch_policy **ret_policy,
 HUTCH_EXPORT void hutch_argv_free(char **argv);
 /* ---- running scripts ---- */
 
+/* What a script left in its directory. */
 typedef struct hutch_output_file {
-        const char *path; /* beneath the script's directory */
+        size_t struct_size;
+        const char *path; /* beneath that directory */
         uint64_t size;
 } hutch_output_file;
 
@@ -817,15 +818,17 @@ HUTCH_EXPORT int hutch_exec(const hutch_policy *policy, const hutch_exec_request
                             hutch_error *err);
 
 typedef struct hutch_problem {
+        size_t struct_size;
         char part[16]; /* script, runtime, skill, environment, isolation, limits, commands, scan, plan */
         hutch_code code;
         hutch_severity severity; /* HUTCH_CRITICAL: hutch_exec() would refuse it */
         char message[512];
 } hutch_problem;
 
-/* Everything that is wrong with a request, at once; runs nothing. *ret is an array, freed with hutch_free(). */
-HUTCH_EXPORT int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem **ret,
-                                  size_t *ret_n, hutch_error *err);
+/* Everything that is wrong with a request, at once; runs nothing. *ret is NULL-terminated and freed with
+ * hutch_free(). */
+HUTCH_EXPORT int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem ***ret,
+                                  hutch_error *err);
 
 /* ---- the container backend's image ---- */
 

