@@ -59,7 +59,7 @@ void dump_request(struct session *s) {
         s->shell.probe.key = 0; /* what is known of another dump is not known of this one */
         s->dump.pending = shell_send(s, &lines) >= 0;
         if (s->dump.pending)
-                timer_set(s->loop, &s->dump.limit, DUMP_MOST_MS);
+                timer_set(s->loop, &s->dump.limit, s->shell.failures ? 2 * DUMP_MOST_MS : DUMP_MOST_MS);
 }
 
 /* The dump comes from a function that the box can change. Everything waits for it, and the deadlines of commands have
@@ -105,6 +105,7 @@ void dump_received(struct session *s, const char *dump, size_t len) {
             memcmp(dump + len - strlen(DIALECT_END), DIALECT_END, strlen(DIALECT_END)) != 0)
                 return;
         dump_take(s, dump, len);
+        s->shell.reported = true;
         if (!s->dump.pending) /* a shell that exits */
                 return;
         dump_forget_request(s);

@@ -61,6 +61,7 @@ struct shell { /* the process that runs the commands */
         size_t scanned;
         bool runs;
         bool begins;       /* it has yet to read its state */
+        bool reported;     /* a state of its own */
         unsigned failures; /* shells in a row that never answered */
         uint64_t since_us;
         pid_t pid;           /* as this process sees it */

@@ -232,6 +232,7 @@ int shell_start(struct session *s) {
                 return r;
         dialect_put_beginning(&lines, sh->dialect, s->channel.path, state);
         sh->begins = true;
+        sh->reported = false;
         sh->since_us = clock_now_us();
         s->history.sent = 0;
         s->dump.stale = true;
@@ -276,14 +277,20 @@ static bool is_unread(const struct session *s, const struct command *c) {
                (size_t) unread >= c->sent;
 }
 
-/* A shell that ends repeatedly before it answers has a state that makes it end. */
+/* A shell that ends repeatedly before it answers has a state that makes it end. One that reported nothing in its time
+ * counts twice: its state cannot be read, or the machine is short of time. That alone does not end the session. */
 static void count_failure(struct session *s, const struct command *c, bool answered) {
+        struct shell *sh = &s->shell;
+        bool lived = clock_now_us() - sh->since_us > LONG_LIFE_US, silent = s->dump.pending && !sh->reported;
+
         if (c && c->reason != HUTCH_NOT_KILLED) /* an interrupt ended it */
                 return;
-        if (answered || clock_now_us() - s->shell.since_us > LONG_LIFE_US)
-                s->shell.failures = 0;
-        else
-                s->shell.failures++;
+        if (answered || (lived && !silent))
+                sh->failures = 0;
+        else if (!lived)
+                sh->failures++;
+        else if (sh->failures < FAILURES_MOST)
+                sh->failures += 2;
 }
 
 /* It exited, was killed, or became another program. A bash that exits reports its state first. */

@@ -107,7 +107,9 @@ static void bad_state(void) {
         MUST(hutch_policy_new(&policy));
         MUST(hutch_policy_set_limit(policy, HUTCH_LIMIT_PIDS, 20, &tap_err));
         box = open_session_with(context, policy, NULL);
-        run_quietly(box, "__hutch_dump() { builtin printf '\\0\\001Dfor i in {1..40}; do sleep 1000 & done\\n\\0'; }");
+        run_quietly(
+                box,
+                "__hutch_dump() { builtin printf '\\0\\001Dfor i in {1..40}; do sleep 1000 & done\\n# end\\n\\0'; }");
         nap(200);
         began = now_ms();
         run_quietly(box, "kill -9 $$");
@@ -115,6 +117,26 @@ static void bad_state(void) {
         ok(now_ms() - began < 30000, "a state that runs into a limit: in time");
         hutch_box_close(box);
         hutch_policy_free(policy);
+}
+
+/* A state that a shell never finishes reading. */
+static void endless_state(void) {
+        hutch_box *box = open_session(context, NULL);
+        bool noticed = false;
+        hutch_result *r;
+        double began;
+
+        run_quietly(box, "__hutch_dump() { builtin printf '\\0\\001Dsleep 1000\\n# end\\n\\0'; }");
+        run_quietly(box, "kill -9 $$");
+        began = now_ms();
+        r = run_for(box, "echo on", 1000);
+        is(r->output[1], "on\n", "a state that is never read: the session goes on without it");
+        for (const hutch_event *const *n = r->notices; n && *n; n++)
+                noticed = noticed || strstr((*n)->text, "without its state");
+        ok(noticed, "a state that is never read: the result has a notice");
+        hutch_result_free(r);
+        ok(now_ms() - began < 30000, "a state that is never read: in time");
+        hutch_box_close(box);
 }
 
 /* A program at the shell of a person who left: nothing but its own will would end it. */
@@ -224,6 +246,7 @@ int main(void) {
         never_tells();
         many_jobs();
         bad_state();
+        endless_state();
         never_leaves();
         starters_streams();
         replaced();
