@@ -80,8 +80,8 @@ const char *strv_find_assignment(char *const *v, const char *name) {
 }
 
 int strv_set_assignment(char ***v, const char *name, const char *value) {
-        char **slot = find_assignment(*v, name);
-        char *s = NULL;
+        char **slot = find_assignment(*v, name), *s;
+        size_t n;
 
         if (!value) {
                 if (slot) {
@@ -90,8 +90,13 @@ int strv_set_assignment(char ***v, const char *name, const char *value) {
                 }
                 return 0;
         }
-        if (asprintf(&s, "%s=%s", name, value) < 0)
+        n = strlen(name);
+        s = malloc(n + strlen(value) + 2);
+        if (!s)
                 return -ENOMEM;
+        memcpy(s, name, n);
+        s[n] = '=';
+        strcpy(s + n + 1, value);
         if (!slot)
                 return strv_push_take(v, s);
         free(*slot);

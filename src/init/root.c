@@ -84,49 +84,50 @@ int builder_open(const struct builder *b, const char *path) {
 
 static int make_folder(struct builder *b, const char *path, int *ret);
 
-/* The directory that a new entry is made in: one of the box's own. */
-static int make_parent(struct builder *b, const char *path, int *ret) {
+/* The directory that a new entry is made in: one of the box's own, as a descriptor or -errno. *opened is closed by the
+ * caller; the root stays open. */
+static int make_parent(struct builder *b, const char *path, int *opened) {
         _cleanup_(freep) char *parent = NULL;
-        _cleanup_(closep) int up = -1;
         int r = path_dirname(path, &parent);
 
         if (r < 0)
                 return r;
-        r = make_folder(b, parent, &up);
-        if (r < 0)
-                return r;
-        if (!is_own(b, up))
-                return -EROFS;
-        *ret = take_fd(&up);
-        return 0;
+        if (!streq(parent, "/")) {
+                r = make_folder(b, parent, opened);
+                if (r < 0)
+                        return r;
+        }
+        r = *opened >= 0 ? *opened : b->root;
+        return is_own(b, r) ? r : -EROFS;
 }
 
-/* Makes the directory `path` and its parents where they are missing and ours; *ret is an O_PATH fd. */
-static int make_folder(struct builder *b, const char *path, int *ret) {
-        _cleanup_(closep) int up = -1;
-        int fd = builder_open(b, path), r;
+/* Makes the directory `path`, which is missing, and its parents where they are ours; *ret is an O_PATH fd. */
+static int make_missing(struct builder *b, const char *path, int *ret) {
+        _cleanup_(closep) int opened = -1;
+        int up = make_parent(b, path, &opened);
 
-        if (fd != -ENOENT) {
-                *ret = fd;
-                return fd < 0 ? fd : 0;
-        }
-        r = make_parent(b, path, &up);
-        if (r < 0)
-                return r;
+        if (up < 0)
+                return up;
         if (mkdirat(up, path_basename(path), 0755) < 0)
                 return -errno;
-        fd = openat(up, path_basename(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
+        *ret = openat(up, path_basename(path), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return *ret < 0 ? -errno : 0;
+}
+
+static int make_folder(struct builder *b, const char *path, int *ret) {
+        int fd = builder_open(b, path);
+
+        if (fd == -ENOENT)
+                return make_missing(b, path, ret);
         *ret = fd;
-        return 0;
+        return fd < 0 ? fd : 0;
 }
 
 /* The place to mount on: a directory or, for a source that is not one, a file. */
 int builder_open_place(struct builder *b, const char *path, bool directory, int *ret) {
-        _cleanup_(closep) int up = -1, fd = builder_open(b, path), made = -1;
+        _cleanup_(closep) int opened = -1, fd = builder_open(b, path), made = -1;
         struct stat st;
-        int r;
+        int up;
 
         if (fd >= 0) {
                 if (fstat(fd, &st) < 0)
@@ -139,10 +140,10 @@ int builder_open_place(struct builder *b, const char *path, bool directory, int 
         if (fd != -ENOENT)
                 return fd;
         if (directory)
-                return make_folder(b, path, ret);
-        r = make_parent(b, path, &up);
-        if (r < 0)
-                return r;
+                return make_missing(b, path, ret);
+        up = make_parent(b, path, &opened);
+        if (up < 0)
+                return up;
         made = openat(up, path_basename(path), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0444);
         if (made < 0)
                 return -errno;
@@ -262,7 +263,7 @@ static int attach_tmpfs(struct builder *b, const struct step *s, struct hutch_er
                 return builder_error(err, dest, "open", s->dest);
         snprintf(name, sizeof(name), "/.tmpfs-%u", b->n_covers);
         b->n_covers += dest >= 0;
-        r = make_folder(b, dest < 0 ? s->dest : name, &directory);
+        r = make_missing(b, dest < 0 ? s->dest : name, &directory);
         if (r < 0)
                 return builder_place_error(err, r, s->dest);
         r = fchmodat(directory, ".", s->mode, 0) < 0
@@ -477,18 +478,12 @@ static int pin(struct builder *b, const struct step *s, struct hutch_error *err)
 }
 
 static int make_link(struct builder *b, const struct step *s, struct hutch_error *err) {
-        _cleanup_(freep) char *parent = NULL;
-        _cleanup_(closep) int up = -1;
-        int r;
+        _cleanup_(closep) int opened = -1;
+        int up = make_parent(b, s->dest, &opened);
 
-        r = path_dirname(s->dest, &parent);
-        if (r >= 0)
-                r = make_folder(b, parent, &up);
-        if (r >= 0 && !is_own(b, up))
-                r = -EROFS;
-        if (r >= 0 && symlinkat(s->text, up, path_basename(s->dest)) < 0)
-                r = -errno;
-        return r < 0 ? builder_error(err, r, "link", s->dest) : 0;
+        if (up >= 0 && symlinkat(s->text, up, path_basename(s->dest)) < 0)
+                up = -errno;
+        return up < 0 ? builder_error(err, up, "link", s->dest) : 0;
 }
 
 static int attach_cow(struct builder *b, const struct step *s, int prepared, int prepared_layer,

@@ -35,11 +35,14 @@ static int put(struct dirnames *l, size_t *room, const char *name) {
 }
 
 static int read_names(int fd, size_t most, struct dirnames *l) {
-        char buffer[8192] __attribute__((aligned(__alignof__(struct dirent64))));
+        const size_t most_read = 16384; /* on a stack each page of it would be a fault */
+        _cleanup_(freep) char *buffer = malloc(most_read);
         size_t room = 0;
         ssize_t n;
 
-        while ((n = getdents64(fd, buffer, sizeof(buffer))) > 0)
+        if (!buffer)
+                return -ENOMEM;
+        while ((n = getdents64(fd, buffer, most_read)) > 0)
                 for (const char *at = buffer; at < buffer + n;) {
                         const struct dirent64 *e = (const struct dirent64 *) (const void *) at;
                         int r;

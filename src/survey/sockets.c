@@ -105,6 +105,10 @@ static bool expand(const struct survey *s, const struct places *p, const char *l
         return true;
 }
 
+static bool ends(char c) {
+        return !c || c == '/';
+}
+
 /* Whether something that the pattern matches can lie in `dir`: name by name, as far as the shorter of the two goes.
  * There are many patterns, and most differ in a first name that is none. */
 static bool may_lie_in(const char *pattern, const char *dir) {
@@ -113,9 +117,9 @@ static bool may_lie_in(const char *pattern, const char *dir) {
 
                 while (dir[n] && dir[n] != '/' && dir[n] == pattern[n] && !is_special(dir[n]))
                         n++;
-                if (n == 1 || is_special(pattern[n]) || is_special(dir[n]))
+                if (is_special(pattern[n]) || is_special(dir[n]) || (n == 1 && (ends(pattern[n]) || ends(dir[n]))))
                         break;
-                if ((dir[n] && dir[n] != '/') || (pattern[n] && pattern[n] != '/'))
+                if (!ends(dir[n]) || !ends(pattern[n]))
                         return false;
                 pattern += n;
                 dir += n;
