@@ -15,6 +15,12 @@ struct arena_block {
 /* Handed out after a failure. The scan is void by then: what is written here is never read for a finding. */
 static _Alignas(16) char spare[SPARE];
 
+static void arena_fail(struct arena *a) {
+        a->failed = true;
+        if (a->on_failure)
+                longjmp(*a->on_failure, 1);
+}
+
 void *arena_alloc(struct arena *a, size_t size) {
         struct arena_block *b = a->blocks;
         void *p;
@@ -25,7 +31,7 @@ void *arena_alloc(struct arena *a, size_t size) {
 
                 b = a->failed || a->total + room > a->most ? NULL : calloc(1, sizeof(*b) + room);
                 if (!b) {
-                        a->failed = true;
+                        arena_fail(a);
                         if (size > SPARE)
                                 abort();
                         memset(spare, 0, SPARE);
@@ -79,7 +85,7 @@ static bool grow(struct text *t, size_t more) {
         while (room <= t->len + more)
                 room *= 2;
         if (t->arena->failed || (room > SPARE && t->arena->total + room > t->arena->most)) {
-                t->arena->failed = true;
+                arena_fail(t->arena);
                 return false;
         }
         s = arena_alloc(t->arena, room);

@@ -1,7 +1,9 @@
-/* Memory for one scan: allocated piecewise, freed at once. An allocation that fails ends the scan by the arena's
- * `failed` flag; callers get a small static buffer instead of NULL, so that parsers are written straight down. */
+/* Memory for one scan: allocated piecewise, freed at once. An allocation that fails ends the scan: by a jump to
+ * `on_failure`, else by the arena's `failed` flag; callers get a small static buffer then instead of NULL, so that
+ * parsers are written straight down. */
 #pragma once
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,6 +11,7 @@ struct arena {
         struct arena_block *blocks;
         size_t total, most;
         bool failed; /* out of memory, or over `most` */
+        jmp_buf *on_failure;
 };
 
 void *arena_alloc(struct arena *a, size_t size);                 /* zeroed */

@@ -9,6 +9,7 @@
 #define FINDINGS_MOST 500
 #define DEPTH_MOST 8
 #define MEMORY_MOST ((size_t) 700 << 20)
+#define FINISH_MOST ((size_t) 300 << 20) /* for lines and excerpts of findings */
 #define EXCERPT 160
 
 void scan_init(struct scan *s, const struct rules *rules) {
@@ -392,6 +393,22 @@ static void scan_as_named(struct scan *s, const struct unit *unit, const char *n
                 scan_unit(s, &other);
 }
 
+/* What needs more memory than there is for a scan is left where it is: what was found so far counts, and so does that
+ * the rest was not read. */
+static void scan_as_far_as_possible(struct scan *s, const struct unit *unit, const char *name, unsigned language) {
+        jmp_buf out;
+
+        if (setjmp(out) == 0) {
+                s->arena.on_failure = &out;
+                scan_unit(s, unit);
+                scan_as_named(s, unit, name, language);
+        }
+        s->arena.on_failure = NULL;
+        s->incomplete = s->incomplete || s->arena.failed;
+        s->arena.failed = false;
+        s->arena.most += FINISH_MOST;
+}
+
 void scan_file(struct scan *s, const char *name, const char *text, size_t len, unsigned language) {
         struct unit unit = {.src = text, .len = len, .line = 1, .column = 1, .exact = true};
 
@@ -410,9 +427,8 @@ void scan_file(struct scan *s, const char *name, const char *text, size_t len, u
         }
         if (!unit.language)
                 unit.language = LANG_OTHER;
-        scan_unit(s, &unit);
-        scan_as_named(s, &unit, name, language);
-        if (s->incomplete || s->arena.failed)
+        scan_as_far_as_possible(s, &unit, name, language);
+        if (s->incomplete)
                 scan_note(s, &unit, 0, "scan-incomplete", SEVERITY_CRITICAL,
                           "the script is nested or generated beyond what is scanned", "read it before running it");
         add_combined(s);

@@ -4,6 +4,8 @@
 #include "scan.h"
 #include "sh.h"
 
+#define PATH_MOST 512 /* longer ones are not followed */
+
 struct value {
         const char *s;
         size_t len;
@@ -105,4 +107,4 @@ bool fetch_note(struct eval *ev, const struct command *c,
 const struct variable *find_tree(struct eval *ev, const char *path, size_t len);
 struct field find_program(struct eval *ev, const struct field *name); /* empty: none of the script's own */
 struct field path_join(struct eval *ev, const char *dir, size_t dir_len, const char *name, size_t len);
-struct field path_from_here(struct eval *ev, const char *path, size_t len);
+bool path_from_here(const struct eval *ev, const char *path, size_t len, char ret[PATH_MOST], size_t *ret_len);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define FIELDS_MOST 4096
 #define DEPTH_MOST 100
@@ -17,12 +18,18 @@ struct value eval_give_up(struct eval *ev) {
 
 /* ---- variables ---- */
 
+/* By random bytes of the process, so that no script can choose names that meet. */
 static size_t hash(const char *s, size_t len) {
-        size_t h = 5381;
+        static uint64_t seed;
+        const void *bytes = (const void *) getauxval(AT_RANDOM);
+        uint64_t h;
 
+        if (!seed && bytes)
+                memcpy(&seed, bytes, sizeof(seed));
+        h = seed | 1;
         while (len-- > 0)
-                h = h * 33 ^ (unsigned char) *s++;
-        return h;
+                h = (h ^ (unsigned char) *s++) * (seed | 1);
+        return (size_t) (h ^ h >> 32);
 }
 
 static void grow_slots(struct eval *ev) {

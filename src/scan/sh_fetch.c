@@ -4,6 +4,9 @@
 
 #include "sh_eval.h"
 
+#define LEVELS_MOST 32   /* of directories above a file */
+#define SEARCHED_MOST 32 /* directories of PATH */
+
 static const struct value fetched = {.s = "", .fetched = true};
 
 bool is_fetch_name(const char *name) {
@@ -38,55 +41,76 @@ static bool is_absolute(const char *path) {
         return path[0] == '/' || path[0] == '~' || path[0] == '\1';
 }
 
-/* Where a path leads from the directory that the script has entered. */
-struct field path_from_here(struct eval *ev, const char *path, size_t len) {
-        if (!ev->cwd_len || !len || is_absolute(path))
-                return (struct field){.s = path, .len = len};
-        return path_join(ev, ev->cwd, ev->cwd_len, path, len);
+/* Where a path leads from the directory that the script has entered; false: to where it says, or too far. */
+bool path_from_here(const struct eval *ev, const char *path, size_t len, char ret[PATH_MOST], size_t *ret_len) {
+        if (!ev->cwd_len || !len || is_absolute(path) || ev->cwd_len + 1 + len >= PATH_MOST)
+                return false;
+        while (len > 2 && path[0] == '.' && path[1] == '/') {
+                path += 2;
+                len -= 2;
+        }
+        memcpy(ret, ev->cwd, ev->cwd_len);
+        ret[ev->cwd_len] = '/';
+        memcpy(ret + ev->cwd_len + 1, path, len);
+        *ret_len = ev->cwd_len + 1 + len;
+        return true;
 }
 
 static void enter(struct eval *ev, const struct command *c) {
         const struct field *to = c->argc > 1 ? &c->argv[c->argc - 1] : NULL;
-        struct field path = {.s = ""};
+        char path[PATH_MOST];
+        size_t len = 0;
 
-        if (to && !to->dynamic && !streq(to->s, "-") && !streq(to->s, ".."))
-                path = path_from_here(ev, to->s, to->len);
-        ev->cwd = path.s;
-        ev->cwd_len = path.len;
+        if (to && !to->dynamic && !streq(to->s, "-") && !streq(to->s, "..") &&
+            !path_from_here(ev, to->s, to->len, path, &len) && to->len < PATH_MOST / 2) {
+                memcpy(path, to->s, to->len);
+                len = to->len;
+        }
+        while (len > 1 && path[len - 1] == '/')
+                len--;
+        ev->cwd_len = len < PATH_MOST / 2 ? len : 0;
+        ev->cwd = arena_copy(ev->arena, path, ev->cwd_len);
 }
 
 /* ---- directories with fetched files ---- */
 
 static void note_tree(struct eval *ev, const char *dir, size_t len) {
-        struct field path = path_from_here(ev, dir, len);
+        char path[PATH_MOST];
 
-        while (path.len > 1 && path.s[path.len - 1] == '/')
-                path.len--;
-        if (memchr(path.s, '\1', path.len))
+        if (!path_from_here(ev, dir, len, path, &len)) {
+                if (len >= PATH_MOST)
+                        return;
+                memcpy(path, dir, len);
+        }
+        while (len > 0 && path[len - 1] == '/')
+                len--;
+        if (memchr(path, '\1', len))
                 return;
-        if (path.len == 0 || (path.len == 1 && path.s[0] == '.'))
-                path.len = 0;
-        path = path.len ? path_join(ev, path.s, path.len, "", 0) : (struct field){.s = "/", .len = 1};
-        eval_variable(ev, path.s, path.len, true)->file = fetched;
+        if (len == 1 && path[0] == '.')
+                len = 0;
+        path[len++] = '/';
+        eval_variable(ev, path, len, true)->file = fetched;
         ev->any_tree = true;
 }
 
-/* The directory above a path that has fetched files; of "a/b/c": "a/b/", "a/", "/". */
+/* The directory above a path that has fetched files; of "a/b/c": "a/", "a/b/", or "/" for where the script began. */
 const struct variable *find_tree(struct eval *ev, const char *path, size_t len) {
         const struct variable *var;
-        struct field full;
+        char full[PATH_MOST];
 
         if (!ev->any_tree)
                 return NULL;
-        full = path_from_here(ev, path, len);
-        for (size_t n = full.len; n > 0; n--) {
-                if (full.s[n - 1] != '/')
+        if (path_from_here(ev, path, len, full, &len))
+                path = full;
+        for (size_t n = 1, levels = 0; n <= len && n < PATH_MOST && levels < LEVELS_MOST; n++) {
+                if (path[n - 1] != '/')
                         continue;
-                var = eval_variable(ev, full.s, n, false);
+                levels++;
+                var = n > 1 ? eval_variable(ev, path, n, false) : NULL;
                 if (var && var->file.fetched)
                         return var;
         }
-        var = is_absolute(full.s) ? NULL : eval_variable(ev, "/", 1, false);
+        var = len == 0 || is_absolute(path) ? NULL : eval_variable(ev, "/", 1, false);
         return var && var->file.fetched ? var : NULL;
 }
 
@@ -319,22 +343,36 @@ bool fetch_note(struct eval *ev, const struct command *c, struct value input) {
         return runs_its_files(n) && has_fetched_argument(ev, c);
 }
 
+static bool is_program_in(struct eval *ev, const char *dir, size_t n, const struct field *name, char ret[PATH_MOST],
+                          size_t *ret_len) {
+        if (n == 0 || n + 1 + name->len >= PATH_MOST || memchr(dir, '\1', n))
+                return false;
+        memcpy(ret, dir, n);
+        ret[n] = '/';
+        memcpy(ret + n + 1, name->s, name->len);
+        *ret_len = n + 1 + name->len;
+        return find_file(ev, ret, *ret_len) || (dir[0] != '/' && find_tree(ev, ret, *ret_len));
+}
+
 /* The file that the script put where programs are looked up: in a directory of PATH, or in one that is named bin. */
 struct field find_program(struct eval *ev, const struct field *name) {
         const struct variable *path = eval_variable(ev, "PATH", 4, false), *bin;
-        struct text t = {.arena = ev->arena};
+        const char *at = path ? path->later : NULL;
+        char found[PATH_MOST], of_bin[PATH_MOST] = "bin/";
+        size_t len;
 
-        for (const char *at = path && path->later ? path->later : NULL; at && *at;) {
+        for (unsigned dirs = 0; at && *at && dirs < SEARCHED_MOST; dirs++) {
                 size_t n = strcspn(at, ":");
-                struct field found = path_join(ev, at, n, name->s, name->len);
 
-                if (n > 0 && !memchr(at, '\1', n) && find_file(ev, found.s, found.len))
-                        return found;
+                if (is_program_in(ev, at, n, name, found, &len))
+                        return (struct field){.s = arena_copy(ev->arena, found, len), .len = len, .off = name->off};
                 at += n + (at[n] == ':');
         }
-        text_adds(&t, "bin/");
-        text_add(&t, name->s, name->len);
-        bin = eval_variable(ev, text_str(&t), t.len, false);
-        return bin && bin->is_program ? (struct field){.s = text_str(&t), .len = t.len, .off = name->off}
+        if (4 + name->len >= PATH_MOST)
+                return (struct field){.s = ""};
+        memcpy(of_bin + 4, name->s, name->len);
+        len = 4 + name->len;
+        bin = eval_variable(ev, of_bin, len, false);
+        return bin && bin->is_program ? (struct field){.s = bin->name, .len = len, .off = name->off}
                                       : (struct field){.s = ""};
 }

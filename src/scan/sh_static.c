@@ -357,31 +357,31 @@ static void set_file(struct eval *ev, const char *name, size_t len, struct value
 }
 
 void note_file(struct eval *ev, const char *name, size_t len, struct value content) {
-        struct field full;
+        char full[PATH_MOST];
         const char *slash;
 
         plain_path(&name, &len);
         if (len == 0 || memchr(name, '\1', len) || strncmp(name, "/dev/", len < 5 ? len : 5) == 0)
                 return;
         set_file(ev, name, len, content, false);
-        full = path_from_here(ev, name, len);
-        if (full.s != name)
-                set_file(ev, full.s, full.len, content, false);
-        slash = memrchr(full.s, '/', full.len);
-        if (slash && slash - full.s >= 4 && memcmp(slash - 4, "/bin/", 5) == 0)
-                set_file(ev, slash - 3, full.len - (size_t) (slash - 3 - full.s), content, true);
+        if (path_from_here(ev, name, len, full, &len)) {
+                set_file(ev, full, len, content, false);
+                name = full;
+        }
+        slash = memrchr(name, '/', len);
+        if (slash && slash - name >= 3 && memcmp(slash - 3, "bin", 3) == 0 && (slash - name == 3 || slash[-4] == '/'))
+                set_file(ev, slash - 3, len - (size_t) (slash - 3 - name), content, true);
 }
 
 const struct variable *find_file(struct eval *ev, const char *name, size_t len) {
         const struct variable *var;
-        struct field full;
+        char full[PATH_MOST];
 
         plain_path(&name, &len);
         var = len ? eval_variable(ev, name, len, false) : NULL;
         if (var && (var->is_file || var->file.known || var->file.fetched))
                 return var;
-        full = path_from_here(ev, name, len);
-        var = full.s != name ? eval_variable(ev, full.s, full.len, false) : NULL;
+        var = path_from_here(ev, name, len, full, &len) ? eval_variable(ev, full, len, false) : NULL;
         return var && var->is_file ? var : NULL;
 }
 
