@@ -60,8 +60,10 @@ void cli_put_json(FILE *to, const char *text) {
         for (const char *s = text; *s; s++)
                 if (*s == '"' || *s == '\\')
                         fprintf(to, "\\%c", *s);
-                else if ((unsigned char) *s < 0x20)
+                else if ((unsigned char) *s < 0x20 || *s == 0x7f)
                         fprintf(to, "\\u%04x", (unsigned) *s);
+                else if (*s == '\xc2' && (unsigned char) s[1] < 0xa0) /* C1 would command a terminal */
+                        fprintf(to, "\\u%04x", (unsigned) (unsigned char) *++s);
                 else
                         fputc(*s, to);
         fputc('"', to);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "../base/json.h"
 #include "../base/text.h"
 #include "../host/beside.h"
 #include "trials.h"
@@ -243,7 +244,7 @@ static char *make_json(const struct probes *p, json_t *trials) {
                                       doctor_has_landlock(p), "none", 1));
         json_object_set_new(root, "trials", trials);
         json_object_set_new(root, "checks", checks);
-        text = json_dumps(root, JSON_INDENT(2));
+        text = json_print(root, JSON_INDENT(2));
         json_decref(root);
         return text;
 }

@@ -259,21 +259,9 @@ static json_t *error_json(const struct hutch_error *e) {
                          "message", message);
 }
 
-static int append(const char *text, size_t len, void *data) {
-        struct buf *b = data;
-
-        buf_put(b, text, len);
-        return b->oom ? -1 : 0;
-}
-
-/* Into a buffer of ours: json_dumps() copies what it has as it grows and once more at the end, and output can be large.
- */
 static int dump(json_t *object, char **ret, struct hutch_error *err) {
-        _cleanup_(buf_done) struct buf b = {0};
-        int r = object ? json_dump_callback(object, append, &b, JSON_COMPACT | JSON_REAL_PRECISION(12)) : -1;
-
+        *ret = json_print(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
         json_decref(object);
-        *ret = r < 0 ? NULL : buf_take_string(&b);
         return *ret ? 0 : error_oom(err);
 }
 

@@ -68,7 +68,7 @@ int hutch_review_to_json(const hutch_review *review, const char *const *paths, c
                         r = error_oom(err);
         }
         if (r >= 0) {
-                *ret = json_dumps(all, JSON_COMPACT);
+                *ret = json_print(all, JSON_COMPACT);
                 r = *ret ? 0 : error_oom(err);
         }
         json_decref(all);

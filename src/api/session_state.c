@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 
+#include "../base/json.h"
 #include "../base/text.h"
 #include "../base/wire.h"
 #include "api.h"
@@ -117,7 +118,7 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
         box_leave(box);
         if (r >= 0) {
                 json_object_set_new(root, "late_output", late_json(known.late, known.late_len));
-                *ret = json_dumps(root, JSON_COMPACT);
+                *ret = json_print(root, JSON_COMPACT);
                 r = *ret ? 0 : error_oom(err);
         }
         json_decref(root);

@@ -53,3 +53,32 @@ json_t *json_events(const struct hutch_event *const *events) {
                 json_array_append_new(a, json_event(*events));
         return a;
 }
+
+static bool is_c1(const char *at, const char *end) {
+        return at + 1 < end && at[0] == '\xc2' && (uint8_t) at[1] >= 0x80 && (uint8_t) at[1] < 0xa0;
+}
+
+/* jansson hands over whole characters. */
+static int append(const char *text, size_t len, void *user) {
+        const char *from = text, *end = text + len;
+        struct buf *b = user;
+
+        for (const char *at = text; at < end; at++) {
+                bool c1 = is_c1(at, end);
+
+                if (!c1 && *at != '\x7f')
+                        continue;
+                buf_put(b, from, (size_t) (at - from));
+                at += c1;
+                buf_printf(b, "\\u%04x", (unsigned) (uint8_t) *at);
+                from = at + 1;
+        }
+        buf_put(b, from, (size_t) (end - from));
+        return b->oom ? -1 : 0;
+}
+
+char *json_print(const json_t *value, size_t flags) {
+        _cleanup_(buf_done) struct buf b = {0};
+
+        return value && json_dump_callback(value, append, &b, flags) >= 0 ? buf_take_string(&b) : NULL;
+}

@@ -353,7 +353,7 @@ int plan_explain_json(const struct plan *plan, const struct hutch_policy *policy
                                               "deny", json_texts(plan->commands_deny)));
         if (root && policy)
                 json_object_set_new(root, "settings", json_settings(policy));
-        *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+        *ret = json_print(root, JSON_INDENT(2));
         json_decref(root);
         return *ret ? 0 : -ENOMEM;
 }

@@ -7,6 +7,7 @@
 #include "../base/strv.h"
 #include "../base/text.h"
 #include "gitconfig.h"
+#include "hgundo.h"
 #include "internal.h"
 #include "leads.h"
 #include "names.h"
@@ -256,6 +257,8 @@ int protect_judge(struct protect *p, const struct protect_change *c, struct prot
                 return hold(p, c, why, ret);
         if (repository > 0)
                 r = staged_judge(p, c->path, repository, &staged);
+        else if (inside && S_ISREG(c->new_mode) && hgundo_is(c->path))
+                r = hgundo_judge(p, c->path, &staged);
         if (r < 0)
                 return r;
         if (staged)

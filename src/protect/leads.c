@@ -355,6 +355,8 @@ static int add_layout(struct protect *p, const struct git_layout *layout, bool a
         if (!p->git)
                 return 0; /* the host has no git that could run anything */
         r = add_repository(p, layout->worktree, layout->git_dir, false, ask);
+        if (r >= 0 && layout->worktree)
+                r = words_add_hook_lists(&(struct words){.p = p, .bases = {layout->worktree}}, layout->worktree);
         if (r < 0 || !layout->common_dir)
                 return r;
         if (!streq(layout->common_dir, layout->git_dir)) {
@@ -389,6 +391,34 @@ static int add_checkout(struct protect *p, const char *directory, bool ask) {
                         return r;
         }
         return add_layout(p, &layout, ask);
+}
+
+/* ---- direnv ---- */
+
+/* The person allowed the file itself: what it reads and runs is not asked about again. */
+static int add_envrc(struct protect *p, const char *directory) {
+        _cleanup_(freep) char *path = protect_join(directory, ".envrc");
+
+        if (!path)
+                return -ENOMEM;
+        return words_add_script(&(struct words){.p = p, .bases = {directory}}, path, "the host's .envrc points here");
+}
+
+/* Those of the directories above hold for the top, too. */
+static int add_envrcs_above(struct protect *p) {
+        _cleanup_(freep) char *at = strdup(p->tree->top);
+        int r = at ? 0 : -ENOMEM;
+
+        while (r >= 0 && !streq(at, "/")) {
+                char *above = NULL;
+
+                r = path_dirname(at, &above);
+                free(at);
+                at = above;
+                if (r >= 0)
+                        r = add_envrc(p, at);
+        }
+        return r;
 }
 
 /* ---- repositories beneath the top ---- */
@@ -431,6 +461,10 @@ static int search_directory(struct search *s, const char *directory) {
                         checkout = true;
                         continue;
                 }
+                if (streq(name, ".envrc"))
+                        r = add_envrc(s->p, directory);
+                if (r < 0)
+                        break;
                 if (e->d_type != DT_DIR && (e->d_type != DT_UNKNOWN || strlen(directory) > PATH_MAX / 2))
                         continue;
                 path = protect_join(directory, name);
@@ -478,6 +512,8 @@ int leads_find(struct protect *p) {
                 return r;
         (void) vcs_is_new_repository(p, p->tree->top, strlen(p->tree->top));
         r = add_checkout(p, p->tree->top, true);
+        if (r >= 0)
+                r = add_envrcs_above(p);
         if (r >= 0)
                 r = search_beneath(p);
         if (r < 0)

@@ -32,6 +32,11 @@ static const struct {
         {"yarnpkg", {NPM}},
         {"bun", {NPM}},
         {"bunx", {NPM}},
+        /* of direnv */
+        {"dotenv", {".env"}},
+        {"dotenv_if_exists", {".env"}},
+        {"layout", {"node_modules/.bin", "vendor/bin"}},
+        {"use", {"flake.nix", "flake.lock", "shell.nix", "default.nix"}},
 };
 
 static bool is_one_of(const char *const *names, size_t n, const char *name) {
@@ -48,8 +53,8 @@ static bool is_require(const char *option) {
 }
 
 void modules_read_name(struct modules *m, const char *name) {
-        static const char *const directories[] = {"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB",
-                                                  "RUBYLIB",    "GEM_PATH",   "GEM_HOME",  "-Mlib"};
+        static const char *const directories[] = {"PATH",    "PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB",
+                                                  "PERLLIB", "RUBYLIB",    "GEM_PATH",   "GEM_HOME",  "-Mlib"};
 
         if (is_one_of(directories, ARRAY_SIZE(directories), name))
                 m->next = MODULES_DIRECTORY;

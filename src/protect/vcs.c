@@ -181,6 +181,16 @@ int vcs_contains(struct protect *p, const char *path, bool *ret) {
         return 0;
 }
 
+/* git gives an object the hash of its content for a name, and does not compute it again when it reads one. */
+static bool is_object(const char *vcs, const char *tail) {
+        const char *name = tail + strlen("objects/"), *dot = strrchr(tail, '.');
+
+        if (!startswith(vcs, ".git/") || !startswith(tail, "objects/"))
+                return false;
+        return (strspn(name, "0123456789abcdef") == 2 && name[2] == '/') ||
+               (startswith(name, "pack/") && dot && (streq(dot, ".pack") || streq(dot, ".idx")));
+}
+
 static const char *judge_inside(const struct protect_change *c, const struct place *place) {
         enum names_match allowed = names_allowed(place->vcs, place->tail);
 
@@ -190,6 +200,9 @@ static const char *judge_inside(const struct protect_change *c, const struct pla
                 return c->new_mode ? "part of a repository that the host does not have" : NULL;
         if (!place->tail[0])
                 return c->new_mode && !S_ISDIR(c->new_mode) ? "would replace a repository" : NULL;
+        if (allowed == NAMES_EXACT && S_ISREG(c->old_mode) && S_ISREG(c->new_mode) &&
+            is_object(place->vcs, place->tail))
+                return "other content for an object of the host";
         if (allowed == NAMES_EXACT)
                 return NULL;
         if (allowed == NAMES_ABOVE && (!c->new_mode || S_ISDIR(c->new_mode)))

@@ -25,6 +25,7 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "hooklist.h"
 #include "leads.h"
 #include "modules.h"
 
@@ -36,6 +37,7 @@
 enum kind {
         VALUE, /* of a configuration */
         HOOK,
+        LIST,   /* a file that says what hooks run */
         SCRIPT, /* what one of the others runs */
 };
 
@@ -61,9 +63,11 @@ static bool is_one_of(const char *const *names, size_t n, const char *word) {
 }
 
 static bool is_interpreter(const char *word) {
-        static const char *const names[] = {"sh",     "bash",    "dash", "zsh",   "ksh", "env",  "exec",     "source",
-                                            "python", "python3", "perl", "ruby",  "awk", "node", "php",      "nodejs",
-                                            "deno",   "bun",     "lua",  "tclsh", "sed", "eval", "run-parts"};
+        static const char *const names[] = {
+                "sh", "bash", "dash", "zsh", "ksh", "env", "exec", "source", "python", "python3", "perl", "ruby", "awk",
+                "node", "php", "nodejs", "deno", "bun", "lua", "tclsh", "sed", "eval", "run-parts",
+                /* of direnv */
+                "source_env", "source_env_if_exists", "PATH_add", "load_prefix", "dotenv", "dotenv_if_exists"};
 
         return streq(word, ".") || is_one_of(names, ARRAY_SIZE(names), word);
 }
@@ -429,6 +433,8 @@ static int read_script(const struct text *t, const char *path, enum kind kind, c
                 return -ENOMEM;
         for (char *line = script; (line = strstr(line, "\\\n"));)
                 line[0] = line[1] = ' ';
+        if (kind == LIST)
+                hooklist_clear(path_basename(resolved), script);
         r = path_dirname(resolved, &directory);
         if (r >= 0 && startswith(script, "#!") && is_of_python(script))
                 r = add_modules(p, directory, why, LEAD_MODULES);
@@ -481,8 +487,33 @@ int words_add_value(const struct words *w, const char *value, bool runs, const c
         return read_words(&t, value);
 }
 
+/* husky's own hooks, in a directory "_", run those of the directory above. */
 int words_add_hooks(const struct words *w, const char *directory) {
+        _cleanup_(freep) char *above = NULL;
+        struct text t = {.w = w};
+        int r = add_hooks(&t, directory, true);
+
+        if (r < 0 || !streq(path_basename(directory), "_"))
+                return r;
+        r = path_dirname(directory, &above);
+        return r < 0 ? r : add_hooks(&t, above, false);
+}
+
+int words_add_hook_lists(const struct words *w, const char *directory) {
+        struct text t = {.w = w};
+        const char *name;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && (name = hooklist_name(i)); i++) {
+                _cleanup_(freep) char *path = protect_join(directory, name);
+
+                r = path ? read_script(&t, path, LIST, "a list of the host's hooks points here") : -ENOMEM;
+        }
+        return r;
+}
+
+int words_add_script(const struct words *w, const char *path, const char *why) {
         struct text t = {.w = w};
 
-        return add_hooks(&t, directory, true);
+        return read_script(&t, path, HOOK, why);
 }

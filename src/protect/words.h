@@ -23,3 +23,9 @@ int words_add_value(const struct words *w, const char *value, bool runs, const c
 
 /* The files of a directory of hooks, which may be anywhere on the host. */
 int words_add_hooks(const struct words *w, const char *directory);
+
+/* The files of a checkout that say what its hooks run. */
+int words_add_hook_lists(const struct words *w, const char *directory);
+
+/* A script that the host runs by itself. */
+int words_add_script(const struct words *w, const char *path, const char *why);

@@ -4,21 +4,41 @@
 
 #include <string.h>
 
+#include "../base/macro.h"
 #include "../base/text.h"
+
+/* Characters that show nothing, or change the direction. The variation selectors of the first block are not among them:
+ * emoji have them. */
+static bool is_trick(uint32_t c) {
+        static const struct {
+                uint32_t first, last;
+        } ranges[] = {
+                {0x80, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},   {0x61c, 0x61c},   {0x115f, 0x1160},
+                {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
+                {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0x1bca0, 0x1bca3},
+                {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+        };
+
+        for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+                if (c >= ranges[i].first && c <= ranges[i].last)
+                        return true;
+        return false;
+}
 
 /* Length of the invisible, direction-changing or C1 character at p, 0 if it is not one. */
 static size_t trick_length(const uint8_t *p, size_t left) {
-        if (left >= 2 && p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-                return 2;
-        if (left >= 2 && p[0] == 0xd8 && p[1] == 0x9c)
-                return 2; /* U+061C */
-        if (left < 3 || p[0] != 0xe2)
+        size_t n = p[0] < 0xc2 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 1;
+        uint32_t c;
+
+        if (n == 1 || left < n)
                 return 0;
-        if (p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae)))
-                return 3; /* U+200B … 200F, U+2028 … 202E */
-        if (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf)
-                return 3; /* U+2060 … 206F */
-        return 0;
+        c = p[0] & (0xffu >> (n + 1));
+        for (size_t i = 1; i < n; i++) {
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+                c = c << 6 | (p[i] & 0x3fu);
+        }
+        return is_trick(c) ? n : 0;
 }
 
 static bool needs_quotes(const char *s) {

@@ -64,7 +64,7 @@ static json_t *finding_json(const hutch_finding *f) {
 }
 
 static int dump(json_t *root, char **ret) {
-        *ret = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+        *ret = json_print(root, JSON_INDENT(2));
         json_decref(root);
         return *ret ? 0 : -ENOMEM;
 }

@@ -129,6 +129,17 @@ E
 # at_terminal COMMAND: what a terminal of its own would get.
 at_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
 
+@test "JSON holds no character that a terminal obeys" {
+        cow 'printf "\302\2332J\177" >"$(printf "n\302\23331m\177")" #'$'\302\233\177'
+        for verb in "diff --json" "boxes --json" "--json -c 'printf \"\\302\\2332J\\177\"'"; do
+                out=$(eval "hutch $verb")
+                ! LC_ALL=C grep -q $'\302[\200-\237]\|\177' <<<"$out" || differs "$verb: $(cat -v <<<"$out")"
+                [[ $out == *u009b*u007f* ]] || differs "not escaped: $out"
+        done
+        [ "$(hutch diff --json | jq -r '.[0].path')" = $'n\302\23331m\177' ] || differs "another name: $(hutch diff --json | cat -v)"
+        agree
+}
+
 @test "a terminal gets colours and a pager; a pipe and NO_COLOR get neither" {
         need script
         cow $'echo new >a.txt; printf "\\033]0;title\\007\\n" >esc'

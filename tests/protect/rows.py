@@ -255,6 +255,66 @@ for tool, path in [("R", ".Rprofile"), ("R", ".Renviron"), ("ghci", ".ghci"), ("
                    ("husky", ".husky/pre-commit"), ("lefthook", "lefthook.yml"), ("lefthook", ".lefthook.toml"), ("lefthook", "lefthook.json"), ("lefthook", ".config/lefthook.yml"), ("lefthook", "lefthook-local.yaml"), ("pre-commit", ".pre-commit-config.yaml"), ("overcommit", ".overcommit.yml")]:
     row(f"{tool}: {path}", "held", "", f"mkdir -p {path.rsplit('/', 1)[0] if '/' in path else '.'}; echo x >{path}")
 
+# ---- files that version control reads for itself ----
+RR = """h=1111111111111111111111111111111111111111; mkdir -p .git/rr-cache/$h; cp {0} .git/rr-cache/$h/preimage; cp {0} .git/rr-cache/$h/postimage
+printf '{1}' >>.git/rr-cache/$h/postimage; printf '%s.-1\\t{0}\\0' $h >.git/MERGE_RR"""
+row("git: MERGE_RR, the configuration written by the next commit", "held", REPO, RR.format(".git/config", "[core]\\n\\tfsmonitor = touch @M@; false\\n"), "echo b >f; git commit -qam y; git status")
+row("git: MERGE_RR, a hook", "held", REPO + "; printf '#!/bin/sh\\n:\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit", RR.format(".git/hooks/post-commit", "touch @M@\\n"), "echo b >f; git commit -qam y; echo c >f; git commit -qam z")
+row("git: rr-cache alone turns rerere on", "held", REPO, "mkdir -p .git/rr-cache/1111111111111111111111111111111111111111; echo a >.git/rr-cache/1111111111111111111111111111111111111111/postimage")
+for name in ("START", "NAMES", "LOG", "TERMS"):
+    row(f"git: BISECT_{name}, which git before 2.39 hands to a shell or takes for options", "held", REPO, f"echo '; touch @M@' >.git/BISECT_{name}")
+OBJECT = """python3 -c '
+import glob, os, subprocess, zlib
+oid = subprocess.check_output(["git", "rev-parse", "HEAD:x.sh"], text=True).strip()
+path = ".git/objects/" + oid[:2] + "/" + oid[2:]
+data = b"touch @M@\\n"
+os.unlink(path)
+open(path, "wb").write(zlib.compress(b"blob %d\\0" % len(data) + data))'"""
+row("git: an object of the host with other content", "held", REPO + "; echo : >x.sh; git add x.sh; git commit -qm x", OBJECT, "rm x.sh; git checkout -q HEAD -- x.sh; sh x.sh")
+HG = "cd .hg; printf '[alias]\\nstatus = !touch @M@\\n' >store/rc; "
+row("hg: an abandoned transaction", "held", "hg init; echo a >a; hg add a; hg commit -u x -m x", HG + "printf '00changelog.i\\0%s\\n' $(stat -c %s store/00changelog.i) >store/journal; printf '2\\nplain\\0hgrc\\0store/rc\\0000\\n' >store/journal.backupfiles", "hg recover; hg status")
+row("hg: the way back of the last transaction", "held", "hg init; echo a >a; hg add a; hg commit -u x -m x", HG + "printf '2\\nplain\\0hgrc\\0store/rc\\0000\\n' >store/undo.backupfiles", "hg rollback; hg status")
+row("hg: a way back that truncates", "held", "hg init; echo a >a; hg add a; hg commit -u x -m x", "printf '../../a\\0000\\n' >.hg/store/undo")
+row("hg: a commit, with its way back", "what hg writes itself is taken", "hg init; echo a >a; hg add a; hg commit -u x -m x; hg bookmark k", "echo b >>a; hg commit -u x -m y; hg bookmark l")
+
+# ---- what the host's own files of hooks and directories name ----
+HUSKY = REPO + """; mkdir -p .husky/_; git config core.hooksPath .husky/_; printf '#!/bin/sh\\n. "${0%%/*}/h"' >.husky/_/pre-commit; chmod +x .husky/_/pre-commit
+cat >.husky/_/h <<'END'
+s=$(dirname "$(dirname "$0")")/$(basename "$0")
+export PATH="node_modules/.bin:$PATH"
+sh -e "$s" "$@"
+END
+printf '%s\\n' 'node scripts/check' 'npx lint-staged' >.husky/pre-commit"""
+row("husky: a script that its hook runs", "held", HUSKY, "mkdir scripts; echo 'require(\"fs\").writeFileSync(\"@M@\", \"\")' >scripts/check.js", COMMIT)
+row("husky: a program before the system's", "held", HUSKY, "mkdir -p node_modules/.bin; " + run("node_modules/.bin/node"), COMMIT)
+ENTRY = "; printf '#!/bin/sh\\nsh -c \"$(sed -n s/.*entry:.//p .pre-commit-config.yaml)\"\\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"
+PC = REPO + "; printf '%s\\n' 'exclude: docs/conf.py' 'repos:' '- repo: local' '  hooks:' '  - id: x' '    entry: {0}' >.pre-commit-config.yaml" + ENTRY
+row("pre-commit: the script of a local hook", "held", PC.format("./tools/lint.sh") + "; mkdir tools; echo : >tools/lint.sh; chmod +x tools/lint.sh", "echo 'touch @M@' >>tools/lint.sh", COMMIT)
+row("pre-commit: a script for python", "held", PC.format("python3 tools/lint.py") + "; mkdir tools; echo >tools/lint.py", PY.format("tools/lint.py"), COMMIT)
+row("pre-commit: a file that its hooks leave out", "what hooks look at is not what they run", PC.format("true"), "mkdir docs; echo 1 >docs/conf.py")
+row("lefthook: the script of a command", "held", REPO + "; mkdir tools; echo : >tools/l; printf '%s\\n' 'pre-commit:' '  commands:' '    l:' '      glob: src/a.c' '      run: sh tools/l' >lefthook.yml", "echo 'touch @M@' >>tools/l")
+row("lefthook: a file that its commands look at", "what hooks look at is not what they run", REPO + "; printf '%s\\n' 'pre-commit:' '  commands:' '    l:' '      glob: src/a.c' '      run: true' >lefthook.yml", "mkdir src; echo 1 >src/a.c")
+for name in (".lintstagedrc", ".lintstagedrc.json", "lint-staged.config.mjs", ".commitlintrc.yml", "commitlint.config.js"):
+    row(f"what a commit hook reads: {name}", "held", "", f"echo x >{name}")
+ENVRC = "printf '%s\\n' '{0}' >.envrc; direnv allow ."
+IN = "direnv exec . {0}"
+for what, text, plant, trigger in [
+        ("a file that it sources if there is one", "source_env_if_exists .envrc.local", "echo 'touch @M@' >.envrc.local", IN.format("true")),
+        ("a file with another name", "source_env_if_exists local.rc", "echo 'touch @M@' >local.rc", IN.format("true")),
+        ("its variables", "dotenv_if_exists", "printf '%s\\n' 'touch @M@' >e; echo 'BASH_ENV=@W@/e' >.env", IN.format("bash -c true")),
+        ("a directory of PATH", "PATH_add tools", "mkdir tools; " + run("tools/ls"), IN.format("ls")),
+        ("node's programs", "layout node", "mkdir -p node_modules/.bin; " + run("node_modules/.bin/ls"), IN.format("ls")),
+        ("its own directory", "watch_file x; PATH_add .direnv/bin", "mkdir -p .direnv/bin; " + run(".direnv/bin/ls"), IN.format("ls")),
+        ("a script that it runs", "eval \"$(sh ./env.sh)\"", "echo 'touch @M@' >env.sh", IN.format("true")),
+        ("nix", "use flake", "echo x >flake.nix", None)]:
+    row(f"direnv: {what}", "held", ENVRC.format(text), plant, trigger)
+row("direnv: that of a directory beneath", "held", "mkdir sub; printf 'PATH_add tools\\n' >sub/.envrc; direnv allow sub", "mkdir sub/tools; " + run("sub/tools/ls"), "direnv exec sub ls")
+row("direnv: a file that it only watches", "what is watched is not run", ENVRC.format("watch_file package.json"), "echo 1 >package.json")
+for tool, path in [("R", ".RData"), ("Emacs", ".emacs.desktop"), ("rust-analyzer", "rust-analyzer.toml"), ("Eclipse", ".factorypath"), ("Eclipse", ".settings/x.prefs"), ("Matlab", "startup.m"), ("mise", ".miserc.toml"), ("pdm", ".pdm-python"),
+                   ("Midnight Commander", ".mc.menu"), ("gptme", "gptme.toml"), ("Vibe", ".vibe/config.toml"), ("Grok", ".grok/settings.json"), ("Claude Code", ".claude-plugin/plugin.json"), ("Warp", ".warp/workflows/x.yaml"),
+                   ("tern", ".tern-project"), ("projectionist", ".projections.json")]:
+    row(f"{tool}: {path}", "held", "", f"mkdir -p {path.rsplit('/', 1)[0] if '/' in path else '.'}; echo x >{path}")
+
 # ---- the rest of the class ----
 T = "touch @M@"
 for tool, path, text, trigger in [

@@ -138,6 +138,12 @@ static void test_quote(void **state _unused_) {
                 {"bidi\xe2\x80\xae", "\"a/bidi\\342\\200\\256\""},
                 {"del\x7f", "\"a/del\\177\""},
                 {"cut\xe2\x80", "\"a/cut\\342\\200\""},
+                {"hyphen\xc2\xad", "\"a/hyphen\\302\\255\""},
+                {"bom\xef\xbb\xbf", "\"a/bom\\357\\273\\277\""},
+                {"tag\xf3\xa0\x81\xa1", "\"a/tag\\363\\240\\201\\241\""},
+                {"filler\xe3\x85\xa4", "\"a/filler\\343\\205\\244\""},
+                {"\xe1\x9e\xb4", "\"a/\\341\\236\\264\""},
+                {"heart\xe2\x9d\xa4\xef\xb8\x8f", "a/heart\xe2\x9d\xa4\xef\xb8\x8f"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -164,6 +170,10 @@ static void test_clean(void **state _unused_) {
                  "2J"},
                 {"\xff\xfe", "\\xff\\xfe"},
                 {"zero\xe2\x80\x8bwidth", "zero\\xe2\\x80\\x8bwidth"},
+                {"\xef\xbb\xbfx", "\\xef\\xbb\\xbfx"},
+                {"\xf3\xa0\x80\x81\xf3\xa0\x84\x80", "\\xf3\\xa0\\x80\\x81\\xf3\\xa0\\x84\\x80"},
+                {"\xe1\xa0\x8e\xe1\x85\x9f\xef\xbe\xa0", "\\xe1\\xa0\\x8e\\xe1\\x85\\x9f\\xef\\xbe\\xa0"},
+                {"\xe2\x9d\xa4\xef\xb8\x8f", "\xe2\x9d\xa4\xef\xb8\x8f"},
         };
 
         for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
