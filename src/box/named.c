@@ -62,12 +62,20 @@ static int connect_to(int dir, int *ret) {
         return 0;
 }
 
-/* Shows the warden that the directory is ours to write, which no box could. */
+/* Shows the warden that the directory is ours to write, and that we are in none of the namespaces of a box. */
 static int greet(int dir, int socket) {
         struct warden_session_request hello = {.request = WARDEN_HELLO};
-        _cleanup_(closep) int proof = openat(dir, "meta", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(closep) int meta = openat(dir, "meta", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+        _cleanup_(closep) int user = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+        _cleanup_(closep) int pid = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+        int fds[WARDEN_PROOFS] = {meta};
+        size_t n = 1;
 
-        return proof < 0 ? -errno : message_send(socket, &hello, sizeof(hello), &proof, 1);
+        if (user >= 0)
+                fds[n++] = user;
+        if (pid >= 0)
+                fds[n++] = pid;
+        return meta < 0 ? -errno : message_send(socket, &hello, sizeof(hello), fds, n);
 }
 
 void named_remove(struct named *n) {

@@ -22,10 +22,12 @@ enum warden_request {
         WARDEN_END,     /* the same: the session is to end; the reply comes when it is over */
         WARDEN_CHANGE, /* struct warden_change; fds: reply. Waits for its turn, and goes on when the socket is closed */
         WARDEN_ATTACH, /* the same: a shell for a person; the last reply is its outcome */
-        WARDEN_HELLO = 64, /* the same, the first message of a client that connects to a named session; fds: its proof,
+        WARDEN_HELLO = 64, /* the same, the first message of a client that connects to a named session; fds: its proofs,
                             * see server.c */
         WARDEN_KEEP,       /* struct warden_keep; fds: listening socket, and what is to be held open until the end */
 };
+
+#define WARDEN_PROOFS 3 /* a file of the session's directory, open for both, and its user and pid namespaces */
 
 struct warden_command { /* then, unless .apart, the text and the variables, NAME=VALUE each with its NUL */
         uint32_t request, session;

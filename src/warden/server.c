@@ -263,21 +263,39 @@ static void peer_free(struct peer *p) {
         free(p);
 }
 
+static bool is_same(int fd, const struct stat *own) {
+        struct stat shown;
+
+        return fstat(fd, &shown) == 0 && shown.st_dev == own->st_dev && shown.st_ino == own->st_ino;
+}
+
+/* Or the kernel has no such namespaces. */
+static bool shares_namespace(const int *fds, const char *path) {
+        struct stat own;
+
+        if (stat(path, &own) < 0)
+                return errno == ENOENT;
+        return is_same(fds[1], &own) || is_same(fds[2], &own);
+}
+
 /* A box may run under the same user and see the socket in a directory that it was given to read: its isolation does not
  * stop it from connecting. What it cannot have is a file of the session's directory that is open for writing, because
- * no box gets write access to hutch's own directories. So every client must prove this before any other message is
+ * no box gets write access to hutch's own directories. One may have been given those of another XDG_STATE_HOME, but a
+ * descriptor of the namespaces outside is in no box. So every client must prove this before any other message is
  * read. */
 static bool take_proof(struct peer *p) {
         struct warden_session_request hello;
-        _cleanup_(closep) int fd = -1;
-        struct stat shown, own;
-        ssize_t n = message_receive(p->socket, &hello, sizeof(hello), &fd, 1, MSG_DONTWAIT);
+        int fds[WARDEN_PROOFS] = {-1, -1, -1};
+        struct stat own;
+        ssize_t n = message_receive(p->socket, &hello, sizeof(hello), fds, WARDEN_PROOFS, MSG_DONTWAIT);
 
         if (n == -EAGAIN)
                 return true;
-        p->proven = n == sizeof(hello) && hello.request == WARDEN_HELLO && fstat(fd, &shown) == 0 &&
-                    fstat(p->warden->proof, &own) == 0 && shown.st_dev == own.st_dev && shown.st_ino == own.st_ino &&
-                    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+        p->proven = n == sizeof(hello) && hello.request == WARDEN_HELLO && fstat(p->warden->proof, &own) == 0 &&
+                    is_same(fds[0], &own) && (fcntl(fds[0], F_GETFL) & O_ACCMODE) == O_RDWR &&
+                    shares_namespace(fds, "/proc/self/ns/user") && shares_namespace(fds, "/proc/self/ns/pid");
+        for (size_t i = 0; i < WARDEN_PROOFS; i++)
+                closep(&fds[i]);
         return p->proven;
 }
 
