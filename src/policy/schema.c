@@ -65,8 +65,13 @@ static int check_publish(const char *text, struct hutch_error *err) {
 
 /* A name below the workspace, as it is: no pattern, and nothing that leads elsewhere. */
 static int check_protected(const char *name, struct hutch_error *err) {
-        bool good = name[0] && strlen(name) < 256 && !strpbrk(name, "*?[\n");
+        bool good = name[0] && strlen(name) < 256 && !strchr(name, '\n');
 
+        if (strpbrk(name, "*?["))
+                return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
+                                 "'%s': patterns are not supported, because new matches would have to be looked for in "
+                                 "the whole tree: give each name, or the directory that contains them",
+                                 name);
         for (const char *at = name; good && at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL) {
                 size_t n = strcspn(at, "/");
 

@@ -6,7 +6,7 @@
  * set before the comparison, so nothing falls between the two. Where no instance is available (an ordinary user has 128
  * by default), comparing goes on all the time.
  *
- * A directory with too many names for that is watched by inotify from the start. */
+ * A directory with too many names for that is watched by inotify from the start, if an instance is available. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -351,11 +351,11 @@ static int add_top(struct guard *g, const char *top) {
 }
 
 /* What a later comparison is made with. */
-static bool take_state(struct guard *g) {
+static bool take_state(struct guard *g, size_t most) {
         for (size_t i = 0; i < g->n_watched; i++) {
                 struct watched *w = g->watched[i];
 
-                if (!w->seen.n_slots && list_names(w, MOST_LISTED, &w->seen) < 0)
+                if (!w->seen.n_slots && list_names(w, most, &w->seen) < 0)
                         return false;
         }
         for (size_t i = 0; i < g->n_sealed; i++)
@@ -383,8 +383,11 @@ int guard_watch_begin(struct guard *g) {
         for (char *const *d = g->kept ? kept_directories(g->kept) : NULL; d && *d; d++)
                 guard_watch_add(g, *d, KIND_NAMES, strlen(*d), false); /* those that are watched stay what they are */
         g->timer = (struct timer){.fire = on_timer, .data = g};
-        if (!take_state(g))
-                return start_inotify(g);
+        if (!take_state(g, MOST_LISTED)) {
+                r = start_inotify(g);
+                if (r >= 0 || !take_state(g, MOST_COMPARED))
+                        return r;
+        }
         timer_set(g->run->loop, &g->timer, WATCH_AFTER_MS);
         return 0;
 }

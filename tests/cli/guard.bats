@@ -143,7 +143,8 @@ echo ../x >.git/commondir | .git/commondir" planted
 @test "what a box makes in its first and last milliseconds, in directories that it hides or replaces" {
         made() { # made TEXT NAME: a box that ends before anything is watched
                 rm -rf "$2" "$STORE"
-                hutch -c "$1" </dev/null >/dev/null 2>&1
+                # On a busy machine the guard is there before the last command, which then fails.
+                hutch -c "$1" </dev/null >/dev/null 2>&1 || :
                 [ ! -e "$2" ] || differs "[$1] $2 is still there"
                 [ -n "$(stored)" ] || differs "[$1] nothing is in quarantine"
         }
@@ -158,12 +159,12 @@ printf '[core]\nfsmonitor=x\n' >.git/config.worktree | .git/config.worktree" mad
         rm -rf .cargo .config x
         # What an earlier box left unreadable is watched all the same.
         mkdir -m 100 .config
-        hutch -c 'echo x >.envrc; chmod 700 .config; mkdir .config/mise; echo x >.config/mise/c' 2>/dev/null
+        hutch -c 'echo x >.envrc; chmod 700 .config; mkdir .config/mise; echo x >.config/mise/c' 2>/dev/null || :
         [ ! -e .envrc ] && [ ! -e .config/mise ]
         rm -rf .config
         # A directory with more names than are compared is watched from the start.
         (mkdir many && cd many && git init -q . && seq 5000 | xargs touch)
-        hutch -d many -c 'echo x >.envrc; mkdir .config; echo x >.config/mise.toml' 2>/dev/null
+        hutch -d many -c 'echo x >.envrc; mkdir .config; echo x >.config/mise.toml' 2>/dev/null || :
         [ ! -e many/.envrc ] && [ ! -e many/.config/mise.toml ]
 }
 
@@ -182,10 +183,14 @@ E
         until [ -e full ]; do sleep 0.05; done
         control=$(python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0))')
         run --separate-stderr hutch --json -c 'for n in .envrc .mcp.json; do sleep 0.2; echo x >$n; for i in $(seq 200); do [ -e $n ] || break; sleep 0.05; done; [ ! -e $n ] || exit 3; done' </dev/null
+        # Also where a directory has more names than are compared otherwise.
+        (mkdir many && cd many && seq 5000 | xargs touch)
+        hutch -d many -c 'echo x >.envrc' 2>/dev/null || :
         kill $holder
         [ "$control" = -1 ] # or this tries nothing
+        [ ! -e many/.envrc ]
         [ "$status" = 0 ]
-        [ "$(stored)" = ".envrc .mcp.json " ]
+        [ "$(stored)" = ".envrc .envrc .mcp.json " ]
         [ -z "$(field "$output" '[.notices[] | select(.code == "guard_missing")] | first // empty')" ]
 }
 

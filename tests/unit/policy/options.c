@@ -246,7 +246,8 @@ static const struct option_row {
         {"protect", "/a", NULL, HUTCH_E_POLICY_INVALID,
          "--protect: '/a' is not the name of a file or directory below the workspace"},
         {"protect", "a*", NULL, HUTCH_E_POLICY_INVALID,
-         "--protect: 'a*' is not the name of a file or directory below the workspace"},
+         "--protect: 'a*': patterns are not supported, because new matches would have to be looked for in the whole tree: "
+         "give each name, or the directory that contains them"},
         {"unprotect", ".vscode", "unprotect .vscode; "},
         {"unprotect", "", NULL, HUTCH_E_POLICY_INVALID,
          "--unprotect: '' is not the name of a file or directory below the workspace"},
