@@ -173,6 +173,16 @@ int init_write_seeds(const struct plan *plan, struct hutch_error *err) {
         return r;
 }
 
+/* XDG_RUNTIME_DIR where an engine mounted what is around it, as root's; made here, it has the box's owner. */
+int init_make_runtime(const struct plan *plan, struct hutch_error *err) {
+        char path[64];
+
+        snprintf(path, sizeof(path), RUNTIME_DIR "%u", plan->uid);
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot make %s: %s", path, errno_text(errno));
+        return 0;
+}
+
 /* A link in the box's own home, and the directories above it. */
 static int make_link(const struct step *s, struct hutch_error *err) {
         _cleanup_(freep) char *path = strdup(s->dest);

@@ -20,5 +20,6 @@ void confine_remove(struct scratch *scratch);
 
 /* The box's own files that it may change. */
 int init_write_seeds(const struct plan *plan, struct hutch_error *err);
+int init_make_runtime(const struct plan *plan, struct hutch_error *err);
 
 int confine_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);

@@ -683,6 +683,8 @@ void init_run(struct init_input *in) {
                 r = init_open_meter(in, &life.meter, &err);
         if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
                 r = init_write_seeds(in->plan, &err);
+        if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
+                r = init_make_runtime(in->plan, &err);
         if (r >= 0 && delegated && in->plan->session && channel < 0) {
                 channel = open(in->plan->channel, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
                 if (channel < 0)

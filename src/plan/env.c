@@ -154,11 +154,10 @@ static int make_path(struct plan *plan, const struct survey *survey) {
         return set(plan, "PATH", len ? joined : standard_path, "default");
 }
 
-/* None where another program mounts the root as an image: the mode and the owner of a directory there are its own. */
 static int set_runtime(struct plan *plan) {
         char path[64] = SCRATCH "/run";
 
-        if (!plan->traits || plan->traits & TRAIT_IMAGE)
+        if (!plan->traits)
                 return 0;
         if (plan->traits & TRAIT_OWN_ROOT)
                 snprintf(path, sizeof(path), RUNTIME_DIR "%u", plan->uid);

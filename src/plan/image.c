@@ -250,6 +250,10 @@ int plan_add_image(struct plan *plan, const struct plan_input *in, struct hutch_
         r = add_own(plan, "/run", 0755);
         if (r < 0)
                 return error_oom(err);
+        r = add_own(plan, "/run/user",
+                    0755); /* docker gives a directory of the image the image's mode, this one none */
+        if (r < 0)
+                return error_oom(err);
         r = add_own(plan, plan->home, 0700);
         if (r < 0)
                 return error_oom(err);
