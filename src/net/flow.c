@@ -97,7 +97,8 @@ static bool is_over(const struct flow *f) {
         const struct half *asked = &f->halves[0];
 
         return f->halves[1].shut &&
-               (asked->shut || (f->one_request && f->left == 0 && !f->first.data && asked->held == 0));
+               (asked->shut || (f->one_request && f->left == 0 && !f->first.data && asked->held == 0 &&
+                                (!f->chunked || f->chunks.state == CHUNKS_ENDED)));
 }
 
 void flow_close(struct relay *relay, struct flow *f) {
@@ -181,9 +182,15 @@ static enum carried carry(struct relay *relay, struct flow *f, int i) {
                         if (f->first.data) /* by this */
                                 continue;
                 }
-                if (!h->ended && most == 0)
-                        h->ended = strict_has_ended(relay, f);
-                else if (!h->ended) {
+                if (!h->ended && most == 0) {
+                        int r = h->held > 0 ? 0 : strict_go_on(relay, f);
+
+                        if (r < 0 && r != -ENODATA)
+                                return CARRIED_FAILED;
+                        h->ended = r < 0;
+                        if (r > 0)
+                                continue;
+                } else if (!h->ended) {
                         if (!take_pipe(relay, h))
                                 return CARRIED_FAILED;
                         n = splice(from, NULL, h->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);

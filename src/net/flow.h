@@ -2,6 +2,7 @@
  * first bytes under network.strict (strict.c), connected to the other side (connect.c), and then carried (flow.c). */
 #pragma once
 
+#include "chunks.h"
 #include "opening.h"
 #include "relay_internal.h"
 
@@ -67,6 +68,8 @@ struct flow {
         size_t sent_first;
         bool one_request; /* HTTP: nothing after `left` bytes is passed on */
         bool more_requests;
+        bool chunked; /* `left` bytes are those of this chunk */
+        struct chunks chunks;
         uint64_t left;
         enum { HELLO_DONE, HELLO_SENT, HELLO_AGAIN } hello; /* TLS: the server may ask for another ClientHello */
         struct bytes again;                                 /* what the client sent after the first */
@@ -102,5 +105,6 @@ int strict_check_again(struct relay *relay, struct flow *f);
 /* Sends what was read. 1: all of it is gone; 0: the other side takes no more now; -errno. */
 int strict_send_first(struct relay *relay, struct flow *f);
 void strict_forget(struct relay *relay, struct flow *f);
-/* The request was passed on: whether the client sends more, or has ended. */
-bool strict_has_ended(struct relay *relay, struct flow *f);
+/* The request was passed on, or a chunk of it. 1: there is more of it, to be sent first; 0: the client has to send
+ * something; -ENODATA: it sends more than the request, or has ended; -errno. */
+int strict_go_on(struct relay *relay, struct flow *f);

@@ -220,7 +220,8 @@ static int set_up(int netns, const struct gate_config *config, int sockets[stati
         if (r < 0)
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, r, "cannot read the log of nf_tables: %s",
                                  errno_text(-r));
-        (void) nft_hold(nft, &sockets[GATE_HELD]); /* without it connections are accepted first */
+        if (config->hold) /* without it connections are accepted first */
+                (void) nft_hold(nft, &sockets[GATE_HELD]);
         *ret_nft = take_fd(&nft);
         return 0;
 }

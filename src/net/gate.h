@@ -44,6 +44,7 @@ struct gate_config {
         const char *what; /* the option that needs it, for messages */
         bool outbound;    /* an allowlist: every address is local, and what is in the sets reaches the relay */
         bool tcp_only;    /* but for questions to the resolver */
+        bool hold;        /* connections until the other side has answered, where the kernel can */
         const struct net_rule *rules;
         size_t n_rules;
         const uint16_t *host_ports; /* ports of the host's loopback */

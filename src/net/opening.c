@@ -299,11 +299,12 @@ static bool read_length(struct text value, uint64_t *ret) {
 }
 
 static enum opening_kind read_head(struct text head, struct opening *ret) {
-        bool host = false, length = false;
+        bool host = false, length = false, old;
         struct text line, name, value;
 
         if (!next_line(&head, &line) || !is_request_line(line))
                 return refuse(ret, "neither TLS nor a plain HTTP/1 request");
+        old = line.s[line.len - 1] == '0';
         while (head.len > 0) {
                 if (!next_line(&head, &line))
                         return refuse(ret, "a malformed HTTP request");
@@ -323,9 +324,14 @@ static enum opening_kind read_head(struct text head, struct opening *ret) {
                                 return refuse(ret, "an HTTP request with an ambiguous length");
                         length = true;
                 }
-                if (equals(name, "transfer-encoding"))
-                        return refuse(ret, "an HTTP request of unknown length (Transfer-Encoding)");
+                if (equals(name, "transfer-encoding")) {
+                        if (ret->chunked || !equals(value, "chunked"))
+                                return refuse(ret, "an HTTP request of unknown length (Transfer-Encoding)");
+                        ret->chunked = true;
+                }
         }
+        if (ret->chunked && (length || old))
+                return refuse(ret, "an HTTP request with an ambiguous length");
         return host && head.len == 0 ? OPENING_HTTP : refuse(ret, "an HTTP request without a host");
 }
 

@@ -22,6 +22,7 @@ struct opening {
         uint16_t port;                  /* HTTP alone, 0: none was given */
         size_t head;                    /* bytes of the ClientHello, or up to the body of the request */
         uint64_t body;                  /* HTTP alone: bytes of the body */
+        bool chunked;                   /* HTTP alone: the body is in chunks */
         const char *why;
 };
 

@@ -228,6 +228,8 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
         const struct gate_config gate = {.what = what_is_needed(&relay->config),
                                          .outbound = relay->config.outbound,
                                          .tcp_only = relay_is_tcp_only(relay),
+                                         .hold = !relay_is_tcp_only(relay) || relay->n_host_ports > 0 ||
+                                                 relay->all_host_ports,
                                          .rules = relay->rules,
                                          .n_rules = relay->n_rules + n_lent,
                                          .host_ports = relay->host_ports,

@@ -3,7 +3,7 @@
  *
  * The bytes are read into the relay's own memory, judged there, and sent from there: what the other side gets is what
  * was judged. Of HTTP one request is passed on, with "Connection: close", and of its body as many bytes as its length
- * says; a second request is not passed on, because nothing would have judged it. Of TLS
+ * or its chunks say; a second request is not passed on, because nothing would have judged it. Of TLS
  * the server's answer is looked at, too: it may ask for a second ClientHello, which has to have the same name. What
  * happens inside of TLS is not seen. */
 #include <errno.h>
@@ -63,25 +63,46 @@ static void refuse(struct relay *relay, struct flow *f, const char *name, const 
         flow_close(relay, f);
 }
 
+static void refuse_more(struct relay *relay, struct flow *f) {
+        f->more_requests = true;
+        relay_refuse_opening(relay, &f->address, f->port, f->name, "a second request on one connection");
+}
+
+/* What of the bytes is of the body. */
+static ssize_t take_chunks(struct relay *relay, struct flow *f, const uint8_t *data, size_t len) {
+        ssize_t n = chunks_take(&f->chunks, data, len);
+
+        if (n < 0)
+                relay_refuse_opening(relay, &f->address, f->port, f->name,
+                                     "an HTTP request whose chunks are not valid");
+        f->left = f->chunks.state == CHUNKS_DATA ? f->chunks.left : 0; /* of a size that is half read: none */
+        return n;
+}
+
 /* The head is written anew, and bytes after the request are dropped. */
 static int take_request(struct relay *relay, struct flow *f, const struct opening *o) {
-        size_t body = f->first.n - o->head, room = f->first.n + OPENING_GROWS, n;
-        uint8_t *out = malloc(room);
+        const size_t room = f->first.n + OPENING_GROWS, rest = f->first.n - o->head;
+        ssize_t body = rest > o->body ? (ssize_t) o->body : (ssize_t) rest;
+        uint8_t *out;
+        size_t n;
 
+        f->left = o->body - (uint64_t) body;
+        f->chunked = o->chunked;
+        if (o->chunked)
+                body = take_chunks(relay, f, f->first.data + o->head, rest);
+        if (body < 0)
+                return (int) body;
+        if ((size_t) body < rest)
+                refuse_more(relay, f);
+        out = malloc(room);
         if (!out)
                 return -ENOMEM;
-        if (body > o->body) {
-                body = o->body;
-                f->more_requests = true;
-                relay_refuse_opening(relay, &f->address, f->port, f->name, "a second request on one connection");
-        }
         n = opening_rewrite(f->first.data, o->head, out);
-        memcpy(out + n, f->first.data + o->head, body);
+        memcpy(out + n, f->first.data + o->head, (size_t) body);
         forget(relay, &f->first);
-        f->first = (struct bytes){.data = out, .n = n + body, .room = room};
+        f->first = (struct bytes){.data = out, .n = n + (size_t) body, .room = room};
         relay->opening_bytes += room;
         f->one_request = true;
-        f->left = o->body - body;
         return 0;
 }
 
@@ -265,18 +286,37 @@ int strict_send_first(struct relay *relay, struct flow *f) {
         return 1;
 }
 
-bool strict_has_ended(struct relay *relay, struct flow *f) {
+/* What frames the chunks is judged in memory, and sent from there. */
+static int read_chunks(struct relay *relay, struct flow *f) {
+        ssize_t n = receive(relay, f->ends[0].source.fd, &f->first), body;
+
+        if (n <= 0) {
+                forget(relay, &f->first);
+                return n == -EAGAIN ? 0 : n == 0 ? -ENODATA : (int) n;
+        }
+        chunks_skip(&f->chunks);
+        body = take_chunks(relay, f, f->first.data, f->first.n);
+        if (body < 0)
+                return (int) body;
+        if ((size_t) body < f->first.n)
+                refuse_more(relay, f);
+        f->first.n = (size_t) body;
+        f->sent_first = 0;
+        return 1;
+}
+
+int strict_go_on(struct relay *relay, struct flow *f) {
         ssize_t n;
         char c;
 
         if (f->more_requests)
-                return true;
+                return -ENODATA;
+        if (f->chunked && f->chunks.state != CHUNKS_ENDED)
+                return read_chunks(relay, f);
         n = recv(f->ends[0].source.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
         if (n < 0 && errno == EAGAIN)
-                return false;
-        if (n > 0) {
-                f->more_requests = true;
-                relay_refuse_opening(relay, &f->address, f->port, f->name, "a second request on one connection");
-        }
-        return true;
+                return 0;
+        if (n > 0)
+                refuse_more(relay, f);
+        return -ENODATA;
 }

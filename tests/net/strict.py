@@ -35,7 +35,14 @@ class _Keep(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if "Content-Length" in self.headers:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+        else:
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -173,7 +180,9 @@ REFUSED = {
     "a bare line end": (b"GET / HTTP/1.1\r\nX: y\nHost: other.example\r\nHost: allowed.example\r\n\r\n", "malformed"),
     "a target with a host": (b"GET http://other.example/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n", "neither TLS nor"),
     "CONNECT": (b"CONNECT other.example:443 HTTP/1.1\r\nHost: allowed.example\r\n\r\n", "neither TLS nor"),
-    "a body of unknown length": (b"POST / HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n", "unknown length"),
+    "a body of unknown length": (b"POST / HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "unknown length"),
+    "a length and chunks": (b"POST / HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", "ambiguous length"),
+    "an extension of a chunk": (b"POST / HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\n\r\n", "chunks are not valid"),
     "two lengths": (b"POST / HTTP/1.1\r\nHost: allowed.example\r\nContent-Length: 0\r\nContent-Length: 9\r\n\r\n", "ambiguous length"),
     "another port in the Host header": (b"GET / HTTP/1.1\r\nHost: allowed.example:80\r\n\r\n", "another port"),
     "an address in the Host header": (b"GET / HTTP/1.1\r\nHost: 203.0.113.8\r\n\r\n", "another address"),
@@ -217,6 +226,59 @@ print(outcome(more) != 'through' or s.recv(10) == b'')"""
     seen.clear()
     python(ALLOW, together)
     assert b"/2" in b"".join(seen), "control"
+
+
+@test("strict: bodies in chunks, of every size and in every part, unchanged")
+def _():
+    through(STRICT, """
+import http.client, time
+def post(parts):
+    c = http.client.HTTPConnection('allowed.example', 8086, timeout=20)
+    c.request('POST', '/', iter(parts), {'Transfer-Encoding': 'chunked'}, encode_chunked=True)
+    same = c.getresponse().read() == b''.join(parts)
+    c.close()
+    return same
+print(post([b'x']), post([b'y' * n for n in (1, 15, 16, 4000, 4096, 5000, 70000, 3 << 20, 2)]), post([b'0\\r\\n\\r\\n'] * 300))
+s = socket.create_connection(('allowed.example', 8086), timeout=10)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for c in b'POST / HTTP/1.1\\r\\nHost: allowed.example:8086\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n1a\\r\\nabcdefghijklmnopqrstuvwxyz\\r\\n0\\r\\n\\r\\n':
+    s.sendall(bytes([c])); time.sleep(0.002)
+data = b''
+while more := s.recv(1000):
+    data += more
+print(data[-26:])""", "True True True\nb'abcdefghijklmnopqrstuvwxyz'")
+
+
+@test("attack on strict: bytes between and after chunks, and a second request after them")
+def _():
+    head = b"POST /1 HTTP/1.1\r\nHost: allowed.example\r\nTransfer-Encoding: chunked\r\n\r\n"
+    second = b"GET /2 HTTP/1.1\r\nHost: other.example\r\n\r\n"
+    rows = [(["5\r\nhello\r\n0\r\n\r\n", second.decode()], "a second request"),
+            (["5\r\nhello\r\n0\r\n\r\n" + second.decode()], "a second request"),
+            (["5\r\nhello", second.decode()], "chunks are not valid"),
+            (["2", second.decode()], "chunks are not valid"),  # the first digits of a size are no size
+            (["5\r\nhello\r\n0\r\n", second.decode()], "chunks are not valid"),
+            (["5\r\nhello\r\n0\r\nX: y\r\n\r\n", second.decode()], "chunks are not valid")]
+    program = f"""
+import sys, time
+s = socket.create_connection(('allowed.example', 8085), timeout=10)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+try:
+    for part in {[head.decode()]!r} + eval(sys.argv[1]):
+        s.sendall(part.encode()); time.sleep(0.1)
+    s.shutdown(socket.SHUT_WR)
+    while s.recv(100):
+        pass
+except OSError:
+    pass"""
+    for parts, rule in rows:
+        seen.clear()
+        r = hutch(STRICT, ["python3", "-c", PRELUDE + program, repr(parts)])
+        assert [d for d in r["denials"] if rule in d["rule"]], (parts, r["denials"], r["stderr"])
+        assert b"/2" not in b"".join(seen) and b"GE" not in b"".join(seen), (parts, seen)
+    seen.clear()
+    hutch(ALLOW, ["python3", "-c", PRELUDE + program, repr(rows[1][0])])
+    assert b"/2" in b"".join(seen), ("control", seen)
 
 
 @test("attack on strict: TLS with another name, without one, and with one that leads elsewhere")

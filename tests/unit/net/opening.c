@@ -60,9 +60,17 @@ static const struct http_row {
          "malformed"},
         {"GET / HTTP/1.1\r\nHost: a.example\r\nX: \x01\r\n\r\n", OPENING_REFUSED, "malformed"},
         {"GET / HTTP/1.1\r\nHost: a.example\r\n: x\r\n\r\n", OPENING_REFUSED, "malformed"},
-        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n", OPENING_REFUSED, "unknown length"},
-        {"GET / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", OPENING_REFUSED,
+         "unknown length"},
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: xchunked\r\n\r\n", OPENING_REFUSED, "unknown length"},
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
          OPENING_REFUSED, "unknown length"},
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding:\r\n\r\n", OPENING_REFUSED, "unknown length"},
+        {"GET / HTTP/1.0\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n", OPENING_REFUSED, "ambiguous"},
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n",
+         OPENING_REFUSED, "ambiguous"},
+        {"GET / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+         OPENING_REFUSED, "ambiguous"},
         {"GET / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\n", OPENING_REFUSED,
          "ambiguous"},
         {"GET / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4, 4\r\n\r\n", OPENING_REFUSED, "ambiguous"},
@@ -104,6 +112,8 @@ static void test_http_nul(void **state) {
 
 static void test_http_parts(void **state) {
         static const char text[] = "POST /x HTTP/1.1\r\nHost: a.example:81\r\nContent-Length: 12\r\n\r\nhello";
+        static const char chunked[] =
+                "POST / HTTP/1.1\r\nHost: a.example\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n";
         struct opening o;
 
         (void) state;
@@ -113,6 +123,10 @@ static void test_http_parts(void **state) {
         assert_int_equal(o.head, strlen(text) - 5);
         assert_int_equal(o.body, 12);
         assert_int_equal(o.port, 81);
+        assert_false(o.chunked);
+        assert_int_equal(opening_read((const uint8_t *) chunked, strlen(chunked), &o), OPENING_HTTP);
+        assert_true(o.chunked);
+        assert_int_equal(o.head, strlen(chunked) - 5);
         assert_int_equal(opening_read((const uint8_t *) https[5].text, strlen(https[5].text), &o), OPENING_HTTP);
         assert_int_equal(o.address.family, AF_INET);
         assert_int_equal(o.address.bytes[0], 203);
