@@ -112,6 +112,7 @@ int hutch_box_state(hutch_box *box, char **ret, hutch_error *err) {
                 return error_set(err, HUTCH_E_IO, EIO, "the shell could not report its state");
         }
         root = state_json(result->output[1], result->output_len[1]);
+        json_object_set_new(root, "notices", json_events(result->notices)); /* the next run does not have them */
         hutch_result_free(result);
         box_enter(box);
         r = warden_client_state(box->warden, box->session_id, &known, err);

@@ -407,6 +407,14 @@ static void state(hutch_context *context) {
         ok(!strstr(json, "__hutch"), "and nothing of hutch's own");
         free(json);
         says(box, "echo $PLAIN $PWD", "p p /usr\n", "asking for it changes nothing");
+        hutch_result_free(run_text(box, "LOST=1; __hutch_dump() { kill -9 $$; }"));
+        MUST(hutch_box_state(box, &json, &tap_err));
+        ok(strstr(json, "\"code\":\"shell_restarted\"") && !strstr(json, "LOST"),
+           "a shell that ended before it reported its state: a notice");
+        free(json);
+        MUST(hutch_box_state(box, &json, &tap_err));
+        ok(strstr(json, "\"notices\":[]") != NULL, "which is reported once");
+        free(json);
         ok(hutch_box_state(plain, &json, &tap_err) < 0 && tap_err.code == HUTCH_E_USAGE,
            "a box that is no session has none: %s", tap_err.message);
         hutch_box_close(plain);
