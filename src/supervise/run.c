@@ -219,8 +219,12 @@ static bool take_message(struct run *run) {
                 run->message = message;
                 run->reported = true;
                 run->status = message.value;
-                if (message.event == INIT_EXITED)
-                        network_hint(run, message.unroutable);
+                if (message.event != INIT_EXITED)
+                        break;
+                network_hint(run, message.unroutable);
+                /* init has ended everything else in the box: the last look is taken while the kernel removes it */
+                if (run->in.plan->traits & TRAIT_OWN_PIDS && !run->box.engine)
+                        guard_finish(run->guard);
                 break;
         }
         closep(&master);
