@@ -13,6 +13,8 @@
  * Names that a program looks up by itself (`python -m`, `make`, `npx`) are in modules.c, and a path may lack the
  * extension of its language (`node tools/x`).
  *
+ * In a script, what follows `import`, `from` or `include` is one too, if it looks like a path.
+ *
  * This cannot find a path that a program composes, nor everything that a module or a build file names in its own
  * language: hutch-security(7) says so. */
 #include "words.h"
@@ -257,9 +259,31 @@ static int use_word(struct text *t, const char *word, enum use use) {
 
 /* ---- the words of a text ---- */
 
+/* Whether the next words are files that a module or a build file takes in. */
+enum inclusion {
+        INCLUDES_NOTHING,
+        INCLUDES_PATH,  /* one, with a slash in it: anything else is a package, or prose */
+        INCLUDES_FILES, /* all until the end of the line */
+};
+
+static enum inclusion inclusion_of(const char *word) {
+        static const char *const paths[] = {"import", "from", "require", "load"};
+        static const char *const files[] = {"include",      "-include",     "sinclude",
+                                            "include_once", "require_once", "require_relative"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+                if (streq(paths[i], word))
+                        return INCLUDES_PATH;
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+                if (streq(files[i], word))
+                        return INCLUDES_FILES;
+        return INCLUDES_NOTHING;
+}
+
 /* What the next word is, by those before it in the same command. */
 struct state {
         bool command, after_interpreter, after_directory, variable, assigned;
+        enum inclusion inclusion;
         struct modules modules;
 };
 
@@ -283,6 +307,17 @@ static int use_assigned(struct text *t, const char *word) {
         return r < 0 || !isalpha((unsigned char) word[0]) ? r : use_word(t, word, USE_PLACE);
 }
 
+/* `import x from "./lib.mjs"`, `include mk/rules.mk`. */
+static int use_included(struct text *t, struct state *s, const char *word) {
+        enum inclusion now = s->inclusion, next = inclusion_of(word);
+
+        if (next != INCLUDES_NOTHING || now == INCLUDES_PATH)
+                s->inclusion = next;
+        if (next != INCLUDES_NOTHING || now == INCLUDES_NOTHING || !strpbrk(word, now == INCLUDES_PATH ? "/" : "/."))
+                return 0;
+        return use_word(t, word, USE_COMMAND);
+}
+
 static int use_next(struct text *t, struct state *s, char *word) {
         bool value = t->kind == VALUE, was_command = s->command && !value;
         char *slash = strchr(word, '/');
@@ -301,6 +336,8 @@ static int use_next(struct text *t, struct state *s, char *word) {
                 r = assigned ? use_assigned(t, word) : 0;
                 if (r >= 0)
                         r = use_modules(t, s, word);
+                if (r >= 0 && !value)
+                        r = use_included(t, s, word);
                 if (r < 0)
                         return r;
         }

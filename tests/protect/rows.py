@@ -179,6 +179,18 @@ for what, setup, plant in [
     scripts = "; mkdir tools; echo 'import used' >tools/lint.py; { echo '#!/usr/bin/env python3'; echo 'import used'; } >tools/lint; chmod +x tools/lint; : >tools/used.py" if "beside" in what else ""
     scripts += "; mkdir scripts" if "names a directory by" in what else ""
     row(f"the host's hooks: {what}", "held", REPO + scripts + "; cat >.git/hooks/pre-commit <<'END'\n#!/bin/sh\n" + setup.replace("\\n", "\n") + "\nEND\nchmod +x .git/hooks/pre-commit", plant.replace("mkdir ", "mkdir -p "), COMMIT)
+JS = "echo 'import {writeFileSync as w} from \"fs\"; w(\"@M@\", \"\")' >tools/used.mjs"
+for what, setup, script, plant in [  # of a script that the hook runs
+        ("a module of JavaScript", "node tools/x.mjs", "import './used.mjs';", JS),
+        ("names from a module of JavaScript", "node tools/x.mjs", "export * from \"./used.mjs\"", JS),
+        ("a module of JavaScript, when it needs it", "node tools/x.mjs", "await import(\"./used.mjs\")", JS),
+        ("a part of a makefile", "make -s -f tools/x.mjs", "include tools/used.mk", "printf 'all:\n\ttouch @M@\n' >tools/used.mk"),
+        ("a further part of a makefile", "make -s -f tools/x.mjs", "-include tools/none.mk tools/used.mk", "printf 'all:\n\ttouch @M@\n' >tools/used.mk"),
+        ("a file of ruby, no extension", "ruby tools/x.mjs", "require_relative \"./used\"", "echo 'File.write(\"@M@\", \"\")' >tools/used.rb"),
+]:
+    row(f"the host's hooks: a script takes in {what}", "held", REPO + f"; mkdir tools; : >tools/used.mjs; : >tools/used.mk; : >tools/used.rb; cat >tools/x.mjs <<'END'\n{script}\nEND\n" +
+        f"printf '#!/bin/sh\n{setup}\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", plant, COMMIT)
+row("what a script's comment says it came from", "prose in a script is not what it runs", REPO + "; mkdir tools src; echo '// taken from src, which we include' >tools/x.mjs; printf '#!/bin/sh\nnode tools/x.mjs\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "echo 1 >src/new.js")
 for what, value, plant in [
         ("nbstripout.py", "python3 -m nbstripout", PY.format("nbstripout.py")),
         ("a package's module", "python3 -m tools.clean", "mkdir tools; " + PY.format("tools/clean.py")),
