@@ -64,8 +64,22 @@ static int refuse_socket(struct hutch_policy *p, const char *path, int r, struct
                     text, err);
 }
 
+/* The port of an engine at this host's own loopback, which a box reaches as a port of the host. NULL: elsewhere. */
+static const char *loopback_port(const char *rule) {
+        static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+
+        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+                const char *rest = startswith(rule, names[i]) ? rule + strlen(names[i]) : NULL;
+
+                if (rest && (!rest[0] || rest[0] == ':'))
+                        return rest[0] ? rest + 1 : "2375";
+        }
+        return NULL;
+}
+
 static int attach_host(struct hutch_policy *p, const char *host, struct hutch_error *err) {
         _cleanup_(freep) char *rule = strdup(host + strlen("tcp://"));
+        const char *port;
         char text[512];
         int r;
 
@@ -78,7 +92,9 @@ static int attach_host(struct hutch_policy *p, const char *host, struct hutch_er
                         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL,
                                          "--docker with DOCKER_HOST=%s needs the network: leave --net %s out", host,
                                          key_name(KEY_NETWORK, policy_number(p, KEY_NETWORK)));
-                r = policy_add_host(p, rule, 0, ORIGIN, err);
+                port = loopback_port(rule);
+                r = port ? policy_set(p, KEY_ALLOW_HOST_PORT, port, ORIGIN, err)
+                         : policy_add_host(p, rule, 0, ORIGIN, err);
                 if (r < 0)
                         return error_wrap(err, r, "DOCKER_HOST");
         }

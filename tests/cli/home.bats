@@ -82,5 +82,9 @@ while True:
         [[ $output == *"not a socket"* ]] || differs "$output"
         DOCKER_HOST=tcp://192.0.2.1:2375 run hutch explain --docker
         [[ $output == *"allow     192.0.2.1:2375"* ]] || differs "no rule: $output"
+        for host in 127.0.0.1:2375 localhost:2375 '[::1]:2375' localhost; do # the host's loopback, not the box's
+                DOCKER_HOST=tcp://$host run hutch explain --docker
+                [[ $output == *"host port 2375"* ]] || differs "$host: $output"
+        done
         agree
 }
