@@ -16,6 +16,7 @@
 
 #define MOST_LINKS 40
 #define MOST_CONFIG ((size_t) 16 << 20)
+#define MOST_VERSIONS ((size_t) 64 << 10)
 
 char *protect_join(const char *directory, const char *name) {
         char *path;
@@ -216,11 +217,39 @@ static const char *special_name(mode_t mode) {
         return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
+/* Whether a file that chooses versions of programs names one by its path (`node path:./x`), which needs no other file.
+ * 1, 0 or -ENOMEM. */
+static int chooses_path(struct protect *p, const struct protect_change *c, const char *pattern) {
+        _cleanup_(freep) char *text = NULL, *copy = NULL;
+        char *next, *line;
+        size_t len = 0;
+        int r;
+
+        if (!strstr(pattern, "version") && !streq(pattern, ".nvmrc") && !streq(pattern, ".sdkmanrc"))
+                return 0;
+        r = S_ISREG(c->new_mode) ? p->tree->read_file(p->tree->user, PROTECT_FINAL, c->path, MOST_VERSIONS, &text, &len)
+                                 : 0;
+        copy = r < 0 ? NULL : strndup(text ? text : "", len);
+        if (r == -ENOMEM || (r >= 0 && !copy))
+                return -ENOMEM;
+        if (r < 0 || len >= MOST_VERSIONS || strlen(copy) < len)
+                return 1;
+        for (next = copy; (line = strsep(&next, "\r\n"));) {
+                line[strcspn(line, "#")] = '\0';
+                for (char *word; (word = strsep(&line, " \t="));)
+                        if (word[0] == '/' || word[0] == '~' || word[0] == '.' || strstr(word, "path:") ||
+                            strstr(word, ".."))
+                                return 1;
+        }
+        return 0;
+}
+
 /* By the names on the way. A deletion of something above a protected name takes nothing away that was not judged by
  * itself. */
 static int judge_name(struct protect *p, const struct protect_change *c, bool directory, struct protect_verdict *ret) {
         const char *pattern;
         _cleanup_(freep) char *why = NULL;
+        int r;
 
         switch (protect_find_name(p, c->path, directory, &pattern)) {
         case NAMES_EXACT:
@@ -232,6 +261,9 @@ static int judge_name(struct protect *p, const struct protect_change *c, bool di
                         return 0;
                 return decide(ret, PROTECT_HELD, "not a directory, but protected names may lie in it (%s)", pattern);
         case NAMES_NOTED:
+                r = chooses_path(p, c, pattern);
+                if (r != 0)
+                        return r < 0 ? r : decide(ret, PROTECT_HELD, "chooses a program by its path (%s)", pattern);
                 return decide(ret, PROTECT_NOTICED, "read as instructions or settings on the host (%s)", pattern);
         default:
                 return 0;

@@ -216,3 +216,15 @@ enum names_match names_allowed(const char *vcs, const char *tail) {
         }
         return best;
 }
+
+bool names_is_odd(const char *path) {
+        for (const char *p = path;; p++) {
+                size_t n = strcspn(p, "/");
+
+                if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.') || names_vcs(p, n))
+                        return true;
+                p += n;
+                if (!*p)
+                        return false;
+        }
+}

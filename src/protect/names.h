@@ -34,6 +34,10 @@ bool names_may_release(const char *name);
 /* The directory of a version control system that a single name is, as data/protected writes it (".git"), or NULL. */
 const char *names_vcs(const char *name, size_t len);
 
+/* A path that git itself would never have in a checkout: absolute, with an empty name, "." or "..", or in a version
+ * control directory. */
+bool names_is_odd(const char *path);
+
 /* Whether a program of that system updates `tail` (a path in the directory) all the time: NAMES_EXACT, or NAMES_ABOVE
  * for a directory on the way to such a name. */
 enum names_match names_allowed(const char *vcs, const char *tail);

@@ -122,19 +122,6 @@ static int find_settings(struct protect *p, const char *repository, struct setti
         return ret->worktree ? 0 : -ENOMEM;
 }
 
-/* Names that git itself would never stage. */
-static bool is_odd(const char *name) {
-        for (const char *p = name;; p++) {
-                size_t n = strcspn(p, "/");
-
-                if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.') || names_vcs(p, n))
-                        return true;
-                p += n;
-                if (!*p)
-                        return false;
-        }
-}
-
 struct comparison {
         struct protect *p;
         const char *worktree;
@@ -150,7 +137,7 @@ static int is_protected(struct protect *p, const struct gitindex_entry *e, const
         bool inside;
         int r;
 
-        if (is_odd(e->name) || streq(path_basename(e->name), "HEAD")) /* of a repository in the tree */
+        if (names_is_odd(e->name) || streq(path_basename(e->name), "HEAD")) /* of a repository in the tree */
                 return 1;
         r = vcs_judge(p, &c, &why, &inside, &repository);
         if (r < 0 || why)

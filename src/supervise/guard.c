@@ -23,8 +23,10 @@
 
 #include "../base/io.h"
 #include "../base/path.h"
+#include "../base/text.h"
 #include "../protect/gitconfig.h"
 #include "../protect/names.h"
+#include "../protect/rerere.h"
 #include "guard_internal.h"
 #include "quarantine.h"
 #include "reattach.h"
@@ -139,11 +141,37 @@ static void judge_config(struct guard *g, const struct watched *w, const char *p
                 quarantine_put_back(w->fd, name, c->good, c->len, 0644);
 }
 
+/* The box writes this file as git does; only what leads git elsewhere is taken away. */
+static void judge_rerere(struct guard *g, const struct watched *w, const char *path, const char *name) {
+        _cleanup_(freep) char *text = NULL, *found = NULL, *why = NULL;
+        size_t len = 0;
+        int r = guard_read_config(w->fd, name, &text, &len);
+
+        if (r == -ENOENT)
+                return;
+        if (r >= 0)
+                r = rerere_find(text, len, &found);
+        if (r >= 0 && !found)
+                return;
+        if (found)
+                text_clean_in_place(found);
+        if (asprintf(&why, "with it git writes %s", found ? found : "what cannot be examined") >= 0)
+                move_away(g, w, path, name, why);
+}
+
+void guard_look_at_git(struct guard *g) {
+        for (size_t i = 0; i < g->n_watched; i++)
+                if (g->watched[i]->kind == KIND_GIT)
+                        guard_see(g, g->watched[i], "MERGE_RR");
+}
+
 /* ---- what appears ---- */
 
 static void see_git(struct guard *g, const struct watched *w, const char *path, const char *name, mode_t type) {
         if (streq(name, "config") || streq(name, "config.worktree"))
                 judge_config(g, w, path, name);
+        else if (streq(name, "MERGE_RR"))
+                judge_rerere(g, w, path, name);
         else if (streq(name, "hooks") && type == S_IFDIR)
                 guard_watch_add(g, path, KIND_HOOKS, w->top, true);
         else if (streq(name, "info") && type == S_IFDIR)
@@ -387,6 +415,7 @@ void guard_finish(struct guard *g) {
         g->finished = true;
         wait_for_locks(g);
         guard_watch_look(g);
+        guard_look_at_git(g);
         repair(g);
         guard_watch_look(g); /* what the repair itself put back */
         timer_clear(g->run->loop, &g->timer);

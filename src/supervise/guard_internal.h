@@ -64,6 +64,7 @@ struct guard {
 
 /* guard.c */
 void guard_see(struct guard *g, const struct watched *w, const char *name); /* it appeared, changed or vanished */
+void guard_look_at_git(struct guard *g); /* at a file that can change in place, which comparing names does not show */
 void guard_ask_for_repair(struct guard *g);
 void guard_give_up(struct guard *g, const char *path, const char *why);
 struct config *guard_find_config(struct guard *g, const char *path, bool make);

@@ -122,6 +122,7 @@ static bool compare(struct guard *g) {
                 complete = compare_names(g, g->watched[i]) && complete;
         for (size_t i = 0; i < g->n_configs; i++)
                 compare_config(g, i);
+        guard_look_at_git(g);
         return complete;
 }
 

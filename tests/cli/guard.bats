@@ -35,7 +35,16 @@ echo x >t; mv t .mcp.json | .mcp.json
 mkdir -p .cargo; echo x >.cargo/config.toml | .cargo/config.toml
 printf '[core]\\nfsmonitor=x\\n' >t; mv t .git/config.worktree | .git/config.worktree
 mkdir -p .git/info; echo '* filter=x' >.git/info/attributes | .git/info/attributes
-echo ../x >.git/commondir | .git/commondir" planted
+echo ../x >.git/commondir | .git/commondir
+printf '%040d.-1\\t.git/config\\0' 0 >t; mv t .git/MERGE_RR | .git/MERGE_RR
+printf '%040d\\tf\\0%040d\\t../x\\0' 0 0 >.git/MERGE_RR | .git/MERGE_RR" planted
+        agree
+        # what git itself writes there stays; what is put into a file of the host does not
+        printf '%040d\tf\0' 0 >.git/MERGE_RR
+        hutch -c 'printf "%040d\tsub/f\0" 0 >.git/MERGE_RR'
+        [ "$(cut -f2 .git/MERGE_RR | tr -d '\0')" = sub/f ] || differs "git's own was taken"
+        run hutch --json -c 'sleep 0.2; printf "%040d\t.envrc\0" 0 >.git/MERGE_RR'
+        [ ! -e .git/MERGE_RR ] || differs "it stayed"
         agree
         run hutch --json -c 'echo x >.bashrc' # at the very end of a box
         [ ! -e .bashrc ]

@@ -322,6 +322,12 @@ for what, text, plant, trigger in [
     row(f"direnv: {what}", "held", ENVRC.format(text), plant, trigger)
 row("direnv: that of a directory beneath", "held", "mkdir sub; printf 'PATH_add tools\\n' >sub/.envrc; direnv allow sub", "mkdir sub/tools; " + run("sub/tools/ls"), "direnv exec sub ls")
 row("direnv: a file that it only watches", "what is watched is not run", ENVRC.format("watch_file package.json"), "echo 1 >package.json")
+for path, text in [(".tool-versions", "node path:./x"), (".tool-versions", "python 3.11\\nnode path:/tmp/x # y"), (".ruby-version", "../../x"), (".java-version", "/x"), (".sdkmanrc", "java=../../x"), (".node-version", "./x")]:
+    row(f"a version that is a path: {path} {text.split()[-1]}", "held", "", f"printf '{text}\\n' >{path}")
+for path, text in [(".tool-versions", "nodejs 20.1.0\\npython 3.11.2 system # ../x\\nx ref:v1.2"), (".nvmrc", "lts/hydrogen"), (".sdkmanrc", "java=17.0.5-tem"), (".go-version", "1.22")]:
+    row(f"a version: {path} {text.split()[0]}", "noticed", "", f"printf '{text}\\n' >{path}")
+for path in (".env", ".env.local", ".prettierrc", ".eslintrc", "mypy.ini", ".flake8", "global.json", "tailwind.config.js", ".roomodes"):
+    row(f"settings: {path}", "noticed", "", f"echo x >{path}")
 for tool, path in [("R", ".RData"), ("Emacs", ".emacs.desktop"), ("rust-analyzer", "rust-analyzer.toml"), ("Eclipse", ".factorypath"), ("Eclipse", ".settings/x.prefs"), ("Matlab", "startup.m"), ("mise", ".miserc.toml"), ("pdm", ".pdm-python"),
                    ("Midnight Commander", ".mc.menu"), ("gptme", "gptme.toml"), ("Vibe", ".vibe/config.toml"), ("Grok", ".grok/settings.json"), ("Claude Code", ".claude-plugin/plugin.json"), ("Warp", ".warp/workflows/x.yaml"),
                    ("tern", ".tern-project"), ("projectionist", ".projections.json")]:
