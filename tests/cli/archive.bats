@@ -193,6 +193,19 @@ E
         agree
 }
 
+@test "an archive without a record replaces no empty directory of the host" {
+        need zstd
+        mkdir empty
+        make none.tar.zst 'start(); add(U + "empty", b"x")'
+        hutch import "$T/none.tar.zst" >/dev/null
+        run hutch apply
+        [ "$status" -ne 0 ] && [[ $output == *"empty: the host made a directory of that name since"* ]] && [ -d empty ] || differs "$output"
+        hutch discard
+        rmdir empty
+        traceless
+        agree
+}
+
 @test "W3a, W3b: an archive chooses no directory of the host" {
         need zstd
         mkdir -p "$HOME/sec"
