@@ -99,8 +99,11 @@ static void report_findings(const hutch_result *result, hutch_severity severity)
 static void report(const struct invocation *in, const struct run_options *o, const char *const *argv,
                    const hutch_result *result) {
         if (result->error.code != HUTCH_OK) {
+                /* Of a script it is the interpreter that was not found. */
+                bool names_it = argv && strncmp(result->error.message, argv[0], strlen(argv[0])) == 0;
+
                 report_findings(result, HUTCH_CRITICAL);
-                if (result->exit_code != EXIT_NOT_FOUND || !argv || !cli_hint_not_found(in, argv[0]))
+                if (result->exit_code != EXIT_NOT_FOUND || !names_it || !cli_hint_not_found(in, argv[0]))
                         cli_complain("%s", result->error.message);
         } else if (result->kill_reason == HUTCH_KILLED_TIMEOUT)
                 cli_complain("timeout: the box was ended");

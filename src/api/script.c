@@ -140,6 +140,15 @@ static bool first_line_names(const struct script *s, char *ret, size_t room) {
         return script_is_shell(ret);
 }
 
+/* What an image has is known to the container alone: there an interpreter is looked up by the box's PATH, which no
+ * script and no variable of the caller's chooses. */
+static bool is_in_image(const struct hutch_policy *p) {
+        const char *name = policy_text(p, KEY_ISOLATION);
+        const struct backend *backend = name ? backend_of(name) : NULL;
+
+        return backend && backend->traits & TRAIT_IMAGE;
+}
+
 static int find_interpreter(struct script *s, const struct hutch_policy *p, struct hutch_error *err) {
         const char *name = configured(p, s->runtime);
         bool explicit = name != NULL;
@@ -153,6 +162,10 @@ static int find_interpreter(struct script *s, const struct hutch_policy *p, stru
                        : streq(s->runtime, "python")             ? "python3"
                        : streq(s->runtime, "node")               ? "node"
                                                                  : "sh";
+        if (is_in_image(p)) {
+                s->interpreter = strdup(name);
+                return s->interpreter ? 0 : error_oom(err);
+        }
         if (name[0] == '/') {
                 if (stat(name, &st) < 0 || !S_ISREG(st.st_mode) || access(name, X_OK) < 0)
                         return error_set(err, HUTCH_E_PATH_MISSING, ENOENT, "runtimes: %s: %s is not a program",
@@ -177,8 +190,10 @@ static int find_interpreter(struct script *s, const struct hutch_policy *p, stru
 
 /* ---- where it comes from ---- */
 
-static int strength(const char *backend) {
-        return streq(backend, "none") ? 0 : streq(backend, "container") ? 2 : 1;
+static int strength(const char *name) {
+        const struct backend *backend = backend_of(name);
+
+        return !backend ? 1 : !backend->traits ? 0 : backend->traits & TRAIT_IMAGE ? 2 : 1;
 }
 
 static int choose_isolation(struct hutch_policy *p, const struct hutch_exec_request *request, struct hutch_error *err) {
@@ -350,11 +365,11 @@ void script_prepare(struct script *s, struct hutch_policy *p, const struct hutch
         known = choose_runtime(s, request->runtime, &error) >= 0;
         if (!known)
                 add(problems, "runtime", &error);
+        if (choose_isolation(p, request, &error) < 0)
+                add(problems, "isolation", &error);
         if (readable && known && find_interpreter(s, p, &error) < 0)
                 add(problems, "runtime", &error);
         check_environment(p, request, problems);
-        if (choose_isolation(p, request, &error) < 0)
-                add(problems, "isolation", &error);
         if (readable && known) {
                 if (scan(s, p, &error) < 0)
                         add(problems, "scan", &error);

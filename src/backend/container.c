@@ -90,9 +90,10 @@ static int add_tmpfs(struct launch_spec *spec, const struct plan *plan, const st
         if (plan->disk)
                 snprintf(size, sizeof(size), ",size=%llu", (unsigned long long) plan->disk);
         /* Owned by root unless its mode lets everybody write; podman does not support uid= there. */
-        if (strv_push(&spec->argv, "--tmpfs") < 0 || strv_pushf(&spec->argv, "%s:rw,exec,nosuid,nodev,mode=%o%s%s",
-                                                                s->dest, s->mode == 0700 ? 0777 : s->mode | 022, size,
-                                                                is_podman(spec->argv[0]) ? ",notmpcopyup" : "") < 0)
+        if (strv_push(&spec->argv, "--tmpfs") < 0 ||
+            strv_pushf(&spec->argv, "%s:rw,%s,nosuid,nodev,mode=%o%s%s", s->dest,
+                       s->flags & STEP_NOEXEC ? "noexec" : "exec", s->mode == 0700 ? 0777 : s->mode | 022, size,
+                       is_podman(spec->argv[0]) ? ",notmpcopyup" : "") < 0)
                 return error_oom(err);
         return 0;
 }

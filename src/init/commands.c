@@ -222,7 +222,7 @@ static bool same_file(const struct program *a, const struct program *b) {
 
 /* Names of a denied program outside of the directories that hold programs: those where they are become such. */
 static int find_links(struct commands *c, const char *path, const struct program *p, int depth) {
-        DIR *dir = depth > DEPTH_MOST ? NULL : opendir(path);
+        DIR *dir = depth > DEPTH_MOST ? NULL : opendir(path[0] ? path : "/");
         struct dirent *entry;
         bool found = false;
         int r = 0;
@@ -317,11 +317,14 @@ static int find_programs(struct commands *c) {
                 r = read_programs(c);
         n_dirs = strv_length(c->dirs);
         for (size_t i = 0; r >= 0 && i < c->n; i++)
-                if (c->programs[i].denied && !c->programs[i].link && !all_names_known(c, &c->programs[i]))
+                if (c->programs[i].denied && !c->programs[i].link && !all_names_known(c, &c->programs[i])) {
+                        if (plan->traits & TRAIT_IMAGE)
+                                r = find_links(c, "", &c->programs[i], 0);
                         for (size_t k = 0; r >= 0 && k < plan->n_steps; k++)
                                 if (plan->steps[k].kind == STEP_BIND &&
                                     !(plan->steps[k].flags & (STEP_WRITABLE | STEP_GRANTED)))
                                         r = find_links(c, plan->steps[k].dest, &c->programs[i], 0);
+                }
         if (r < 0)
                 return r;
         if (strv_length(c->dirs) > n_dirs)
@@ -366,6 +369,11 @@ static int allow_programs(const struct commands *c, struct hutch_error *err) {
         return 0;
 }
 
+/* Without a list of what is allowed, what the system's programs start by themselves can be started. */
+static uint64_t system_rights(const struct plan *plan) {
+        return strv_length(plan->commands_allow) > 0 ? READ_FILE : READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
+}
+
 /* A directory of the system, or of a person, which may hold directories with programs. */
 static int allow_tree(const struct commands *c, const char *path, uint64_t rights, int depth, struct hutch_error *err) {
         DIR *dir;
@@ -392,6 +400,54 @@ static int allow_tree(const struct commands *c, const char *path, uint64_t right
         }
         if (dir)
                 closedir(dir);
+        return r;
+}
+
+/* Whether the plan puts something at the path, or beneath it. */
+static bool holds_step(const struct plan *plan, const char *path, bool beneath) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (beneath ? path_is_beneath(plan->steps[i].dest, path) : streq(plan->steps[i].dest, path))
+                        return true;
+        return false;
+}
+
+/* What the image of a container has, beside what the plan puts into it. A rule applies to everything beneath, so only
+ * directories without any of the plan's get one. */
+static int allow_image(const struct commands *c, const char *path, uint64_t rights, int depth,
+                       struct hutch_error *err) {
+        static const char *const other[] = {"/dev", "/proc", "/sys", "/.hutch"};
+        DIR *dir = depth > DEPTH_MOST ? NULL : opendir(path);
+        struct dirent *entry;
+        int r = 0;
+
+        while (r >= 0 && dir && (entry = readdir(dir))) {
+                char inner[PATH_MAX];
+                bool skip = streq(entry->d_name, ".") || streq(entry->d_name, "..") ||
+                            (size_t) snprintf(inner, sizeof(inner), "%s/%s", depth > 0 ? path : "", entry->d_name) >=
+                                    sizeof(inner);
+
+                for (size_t i = 0; !skip && i < ARRAY_SIZE(other); i++)
+                        skip = streq(inner, other[i]);
+                if (skip || holds_step(c->in->plan, inner, false))
+                        continue;
+                r = holds_step(c->in->plan, inner, true) ? allow_image(c, inner, rights, depth + 1, err)
+                                                         : allow_tree(c, inner, rights, 0, err);
+        }
+        if (dir)
+                closedir(dir);
+        return r;
+}
+
+static int allow_container(const struct commands *c, struct hutch_error *err) {
+        static const char *const kernel[] = {"/proc", "/sys"};
+        const struct plan *plan = c->in->plan;
+        int r = allow_image(c, "/", system_rights(plan), 0, err);
+
+        for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(kernel); i++)
+                if (access(kernel[i], F_OK) == 0)
+                        r = landlock_allow(c->ruleset, kernel[i], READ_FILE, err);
+        if (r >= 0 && plan->session)
+                r = landlock_allow(c->ruleset, plan->channel, READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE, err);
         return r;
 }
 
@@ -443,8 +499,7 @@ static int allow_named(const struct commands *c, char *const *entry, struct hutc
 static int allow_steps(const struct commands *c, uint64_t handled, struct hutch_error *err) {
         const struct plan *plan = c->in->plan;
         bool own_root = plan->traits & TRAIT_OWN_ROOT;
-        /* Without a list of what is allowed, what the system's programs start by themselves can be started. */
-        uint64_t system = strv_length(plan->commands_allow) > 0 ? READ_FILE : READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
+        uint64_t system = system_rights(plan);
 
         for (size_t i = 0; i < plan->n_steps; i++) {
                 const struct step *s = &plan->steps[i];
@@ -484,6 +539,8 @@ int init_allow_commands(const struct init_input *in, int ruleset, uint64_t handl
         if (r < 0)
                 return r;
         r = allow_steps(&c, handled, err);
+        if (r >= 0 && in->plan->traits & TRAIT_IMAGE)
+                r = allow_container(&c, err);
         if (r < 0)
                 return r;
         r = allow_programs(&c, err);

@@ -11,7 +11,9 @@
 #include "../base/strv.h"
 #include "../policy/commands.h"
 
-static const char no_mounts[] = "without a mount namespace the dynamic loader runs what the box itself brings along";
+static const char no_mounts[] = "without a mount namespace the dynamic loader runs what the box itself brings along",
+                  of_engine[] = "the dynamic loader runs what attached directories bring along: container engines "
+                                "attach none without the right to execute";
 
 /* A person's directory stays executable where the policy names a program in it, or the box looks for commands there. */
 static bool names_one_in(char *const *entries, const char *dest) {
@@ -76,6 +78,7 @@ static int check_command_itself(const struct plan *plan, const struct plan_input
 }
 
 int plan_add_commands(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
+        const char *why;
         int r;
 
         if (!policy_has_commands(in->policy))
@@ -105,13 +108,14 @@ int plan_add_commands(struct plan *plan, const struct plan_input *in, struct hut
         if (chosen_by_hutch(in) && strv_push(&plan->commands_named, plan->argv[0]) < 0)
                 return error_oom(err);
         forbid_execution(plan);
-        if (plan->traits & TRAIT_OWN_ROOT)
+        if (plan->traits & TRAIT_OWN_ROOT && !(plan->traits & TRAIT_IMAGE))
                 return 0;
+        why = plan->traits & TRAIT_IMAGE ? of_engine : no_mounts;
         if (policy_flag(in->policy, KEY_STRICT))
                 return error_set(err, HUTCH_E_GUARANTEE_UNAVAILABLE, ENOTSUP, "cannot enforce commands on '%s': %s",
-                                 plan->backend, no_mounts);
+                                 plan->backend, why);
         return events_note(&plan->events, NOTICE_GUARANTEE_DEGRADED, "commands", NULL, "commands are degraded: %s",
-                           no_mounts) < 0
+                           why) < 0
                        ? error_oom(err)
                        : 0;
 }
