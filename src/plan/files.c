@@ -235,11 +235,18 @@ static int add_git_dir(struct plan *plan, const struct plan_input *in) {
         const struct path_fact *git = &in->survey->git_dir;
         enum hutch_workspace ws = policy_workspace(in->policy);
 
-        if (in->survey->git_refused &&
-            events_note(&plan->events, NOTICE_GIT_NOT_ATTACHED, in->survey->git_refused, "--rw",
-                        "the repository's directory %s is not attached: it does not name this checkout in return",
-                        in->survey->git_refused) < 0)
-                return -ENOMEM;
+        if (in->survey->git_refused) {
+                _cleanup_(freep) char *fix = NULL;
+
+                if (asprintf(&fix, "'git config core.worktree \"$PWD\"' at the top of the checkout, or --rw %s",
+                             in->survey->git_refused) < 0)
+                        return -ENOMEM;
+                if (events_note(&plan->events, NOTICE_GIT_NOT_ATTACHED, in->survey->git_refused, fix,
+                                "the repository's directory %s is not attached: it does not name this checkout in "
+                                "return",
+                                in->survey->git_refused) < 0)
+                        return -ENOMEM;
+        }
         if (!git->real)
                 return 0;
         if (ws == HUTCH_WORKSPACE_COW)

@@ -119,6 +119,18 @@ refused() { ! box -c "$1" 2>/dev/null || differs "[$1] was not refused"; }
         run ! box -c 'git config core.fsmonitor x'
 }
 
+@test "git init --separate-git-dir: the repository names the checkout in return once its owner said so" {
+        git init -q --separate-git-dir ../apart.git ../apart
+        cd ../apart
+        run box --json git commit -q --allow-empty -m no
+        [ "$(field "$output" .exit_code)" = 128 ]
+        [[ $(field "$output" '.notices[] | select(.code == "git_not_attached").fix') == "'git config core.worktree \"\$PWD\"'"*"--rw $T/apart.git" ]]
+        git config core.worktree "$PWD"
+        run -0 box -c 'git commit -q --allow-empty -m apart && git log --format=%s'
+        [ "$output" = apart ]
+        run ! box -c "echo x >>$T/apart.git/config"
+}
+
 @test "a .git file that a box could have written attaches nothing" {
         git init -q ../secret
         mkdir ../forged
