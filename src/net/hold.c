@@ -9,13 +9,10 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_queue.h>
-#include <netinet/ip.h>
-#include <netinet/ip6.h>
-#include <netinet/tcp.h>
-#include <string.h>
 
 #include "flow.h"
 #include "netlink.h"
+#include "packet.h"
 
 #define PACKETS_A_TURN 256
 #define SWEEP_MS 500
@@ -23,39 +20,32 @@
 #define ACCEPT_MS 5000 /* until a connection that was let go is accepted */
 #define RESERVE 256    /* flows that are left to connections that are not held */
 
-struct syn {
-        struct address client, server;
-        uint16_t client_port, server_port;
-};
-
 /* ---- the table ---- */
 
-static struct flow **bucket_of(struct relay *relay, const struct syn *syn) {
-        uint64_t hash = 0xcbf29ce484222325 ^ syn->client_port ^ (uint64_t) syn->server_port << 16;
+static struct flow **bucket_of(struct relay *relay, const struct packet *syn) {
+        uint64_t hash = 0xcbf29ce484222325 ^ syn->from_port ^ (uint64_t) syn->to_port << 16;
 
-        for (size_t i = 0; i < sizeof(syn->server.bytes); i++)
-                hash = (hash ^ syn->server.bytes[i]) * 0x100000001b3;
+        for (size_t i = 0; i < sizeof(syn->to.bytes); i++)
+                hash = (hash ^ syn->to.bytes[i]) * 0x100000001b3;
         return &relay->held.of[(hash ^ hash >> 32) % ARRAY_SIZE(relay->held.of)];
 }
 
-static struct syn syn_of(const struct flow *f) {
-        return (struct syn){.client = f->held.client,
-                            .client_port = f->held.client_port,
-                            .server = f->held.server,
-                            .server_port = f->port};
+static struct packet packet_of(const struct flow *f) {
+        return (struct packet){
+                .from = f->held.client, .from_port = f->held.client_port, .to = f->held.server, .to_port = f->port};
 }
 
-static struct flow *find(struct relay *relay, const struct syn *syn) {
+static struct flow *find(struct relay *relay, const struct packet *syn) {
         struct flow *f = *bucket_of(relay, syn);
 
-        while (f && (f->held.client_port != syn->client_port || f->port != syn->server_port ||
-                     !address_equal(&f->held.client, &syn->client) || !address_equal(&f->held.server, &syn->server)))
+        while (f && (f->held.client_port != syn->from_port || f->port != syn->to_port ||
+                     !address_equal(&f->held.client, &syn->from) || !address_equal(&f->held.server, &syn->to)))
                 f = f->held.next;
         return f;
 }
 
 void hold_forget(struct relay *relay, struct flow *f) {
-        const struct syn syn = syn_of(f);
+        const struct packet syn = packet_of(f);
 
         if (!f->held.listed)
                 return;
@@ -99,13 +89,13 @@ void hold_answer(struct relay *relay, struct flow *f, int errnum) {
 }
 
 struct flow *hold_take(struct relay *relay, int fd, const struct address *server, uint16_t port) {
-        struct syn syn = {.server = *server, .server_port = port};
+        struct packet syn = {.to = *server, .to_port = port};
         struct sockaddr_storage sa;
         socklen_t len = sizeof(sa);
         struct flow *f;
 
         if (relay->held.n == 0 || getpeername(fd, (struct sockaddr *) &sa, &len) < 0 ||
-            !address_from_sockaddr(&sa, &syn.client, &syn.client_port))
+            !address_from_sockaddr(&sa, &syn.from, &syn.from_port))
                 return NULL;
         f = find(relay, &syn);
         if (f)
@@ -115,35 +105,16 @@ struct flow *hold_take(struct relay *relay, int fd, const struct address *server
 
 /* ---- packets ---- */
 
-static bool read_syn(const uint8_t *packet, size_t len, struct syn *ret) {
-        size_t header = sizeof(struct ip6_hdr);
-
-        if (len >= sizeof(struct iphdr) && packet[0] >> 4 == 4 && packet[9] == IPPROTO_TCP) {
-                header = (size_t) (packet[0] & 15) * 4;
-                ret->client = address_of_bytes(AF_INET, packet + 12);
-                ret->server = address_of_bytes(AF_INET, packet + 16);
-        } else if (len >= header && packet[0] >> 4 == 6 && packet[6] == IPPROTO_TCP) {
-                ret->client = address_of_bytes(AF_INET6, packet + 8);
-                ret->server = address_of_bytes(AF_INET6, packet + 24);
-        } else
-                return false;
-        if (len < header + sizeof(struct tcphdr))
-                return false;
-        ret->client_port = (uint16_t) (packet[header] << 8 | packet[header + 1]);
-        ret->server_port = (uint16_t) (packet[header + 2] << 8 | packet[header + 3]);
-        return true;
-}
-
 /* The resolver, credentials and what has to be read first (network.strict, a proxy's answer) are accepted first. */
-static bool is_held(struct relay *relay, const struct syn *syn, struct verdict *ret) {
-        if (relay->n_flows + RESERVE > relay->max_flows || (syn->server_port == 53 && relay->config.outbound) ||
-            handoff_find_address(relay, &syn->server))
+static bool is_held(struct relay *relay, const struct packet *syn, struct verdict *ret) {
+        if (relay->n_flows + RESERVE > relay->max_flows || (syn->to_port == 53 && relay->config.outbound) ||
+            handoff_find_address(relay, &syn->to))
                 return false;
-        relay_judge(relay, &syn->server, syn->server_port, false, ret);
+        relay_judge(relay, &syn->to, syn->to_port, false, ret);
         return ret->allowed && !ret->proxied && (ret->host || !relay->config.strict);
 }
 
-static void hold(struct relay *relay, uint32_t packet, const struct syn *syn) {
+static void hold(struct relay *relay, uint32_t packet, const struct packet *syn) {
         struct flow *f = find(relay, syn), **bucket = bucket_of(relay, syn);
         struct verdict v;
 
@@ -157,40 +128,30 @@ static void hold(struct relay *relay, uint32_t packet, const struct syn *syn) {
                 gate_answer(relay->gate, packet, NFT_PASS);
                 return;
         }
-        f->held.client = syn->client;
-        f->held.client_port = syn->client_port;
-        f->held.server = syn->server;
+        f->held.client = syn->from;
+        f->held.client_port = syn->from_port;
+        f->held.server = syn->to;
         f->held.packet = packet;
         f->held.kept = f->held.listed = true;
         f->held.first_ms = f->held.last_ms = relay_now_ms();
         f->held.next = *bucket;
         *bucket = f;
         relay->held.n++;
-        flow_begin(relay, f, &syn->server, syn->server_port, &v);
+        flow_begin(relay, f, &syn->to, syn->to_port, &v);
 }
 
 static void take_message(struct relay *relay, const struct nlmsghdr *h) {
-        size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
-        const struct nfqnl_msg_packet_hdr *header = NULL;
-        struct syn syn;
-        bool known = false;
+        size_t header_len = 0, len = 0;
+        const struct nfqnl_msg_packet_hdr *header =
+                netlink_find(h, sizeof(struct nfgenmsg), NFQA_PACKET_HDR, &header_len);
+        const uint8_t *data = netlink_find(h, sizeof(struct nfgenmsg), NFQA_PAYLOAD, &len);
+        struct packet p;
 
-        while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
-                const struct nlattr *attribute = (const struct nlattr *) ((const uint8_t *) h + at);
-                const int type = attribute->nla_type & NLA_TYPE_MASK;
-
-                if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
-                        break;
-                if (type == NFQA_PACKET_HDR && attribute->nla_len >= sizeof(*attribute) + sizeof(*header))
-                        header = (const struct nfqnl_msg_packet_hdr *) (attribute + 1);
-                if (type == NFQA_PAYLOAD)
-                        known = read_syn((const uint8_t *) (attribute + 1), attribute->nla_len - sizeof(*attribute),
-                                         &syn);
-                at += NLMSG_ALIGN(attribute->nla_len);
-        }
-        if (header && known)
-                hold(relay, ntohl(header->packet_id), &syn);
-        else if (header)
+        if (!header || header_len < sizeof(*header))
+                return;
+        if (data && packet_read(data, len, &p) && p.protocol == IPPROTO_TCP)
+                hold(relay, ntohl(header->packet_id), &p);
+        else
                 gate_answer(relay->gate, ntohl(header->packet_id), NFT_PASS);
 }
 

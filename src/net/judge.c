@@ -1,18 +1,12 @@
 /* What the relay allows: by rules for addresses, and by the addresses that an allowed name led to. The decision about a
  * connection is made from its socket's own address, which the kernel guarantees to be the destination. */
 #include <errno.h>
-#include <linux/netlink.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/netfilter/nfnetlink_log.h>
-#include <netinet/ip.h>
-#include <netinet/ip6.h>
 #include <stdio.h>
 
 #include "../base/io.h"
 #include "relay_internal.h"
 
 #define PIN_MS (10 * 60 * 1000ull)
-#define LOG_TURN 256 /* messages of the kernel before others are served */
 #define OPEN_SECONDS 3600
 #define REOPEN_MS (OPEN_SECONDS / 2 * 1000ull)
 
@@ -562,63 +556,4 @@ void relay_report(struct relay *relay, enum relay_event_kind kind, const struct 
         else if (is_loopback(a))
                 snprintf(event.rule, sizeof(event.rule), "allow-host-port");
         send_event(relay, &event);
-}
-
-/* ---- what the kernel refused ---- */
-
-static void judge_packet(struct relay *relay, const uint8_t *packet, size_t len) {
-        struct address a;
-        uint8_t protocol;
-        uint16_t port = 0;
-        size_t header;
-
-        if (len >= sizeof(struct iphdr) && packet[0] >> 4 == 4) {
-                header = (size_t) (packet[0] & 15) * 4;
-                protocol = packet[9];
-                a = address_of_bytes(AF_INET, packet + 16);
-        } else if (len >= sizeof(struct ip6_hdr) && packet[0] >> 4 == 6) {
-                header = sizeof(struct ip6_hdr);
-                protocol = packet[6];
-                a = address_of_bytes(AF_INET6, packet + 24);
-        } else
-                return;
-        if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-                return;
-        if (len >= header + 4)
-                port = (uint16_t) (packet[header + 2] << 8 | packet[header + 3]);
-        if (streq(address_special(&a) ?: "", "multicast"))
-                return;
-        relay_refuse_address(relay, &a, port, protocol == IPPROTO_UDP, "not in the allowlist");
-}
-
-static void judge_message(struct relay *relay, const struct nlmsghdr *h) {
-        size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct nfgenmsg));
-
-        while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
-                const struct nlattr *attribute = (const struct nlattr *) ((const uint8_t *) h + at);
-
-                if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
-                        break;
-                if ((attribute->nla_type & NLA_TYPE_MASK) == NFULA_PAYLOAD)
-                        judge_packet(relay, (const uint8_t *) (attribute + 1), attribute->nla_len - sizeof(*attribute));
-                at += NLMSG_ALIGN(attribute->nla_len);
-        }
-}
-
-void relay_on_log(struct relay *relay, struct source *source, uint32_t events _unused_) {
-        _Alignas(struct nlmsghdr) uint8_t data[8192];
-
-        for (int i = 0; i < LOG_TURN; i++) {
-                ssize_t len = source->fd < 0 ? -1 : recv(source->fd, data, sizeof(data), MSG_DONTWAIT);
-
-                if (len < 0 && errno == ENOBUFS) { /* the kernel had more of them than the socket takes */
-                        relay->n_cut++;
-                        continue;
-                }
-                if (len <= 0)
-                        return;
-                for (struct nlmsghdr *h = (struct nlmsghdr *) data; NLMSG_OK(h, (size_t) len); h = NLMSG_NEXT(h, len))
-                        if (h->nlmsg_type == (NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET))
-                                judge_message(relay, h);
-        }
 }

@@ -111,3 +111,20 @@ int netlink_ask(int sock, struct netlink *n, uint32_t *ret_sequence) {
                 }
         }
 }
+
+const void *netlink_find(const struct nlmsghdr *h, size_t extra, uint16_t type, size_t *ret_len) {
+        size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(extra);
+
+        while (at + sizeof(struct nlattr) <= h->nlmsg_len) {
+                const struct nlattr *attribute = (const struct nlattr *) ((const uint8_t *) h + at);
+
+                if (attribute->nla_len < sizeof(*attribute) || at + attribute->nla_len > h->nlmsg_len)
+                        break;
+                if ((attribute->nla_type & NLA_TYPE_MASK) == type) {
+                        *ret_len = attribute->nla_len - sizeof(*attribute);
+                        return attribute + 1;
+                }
+                at += NLMSG_ALIGN(attribute->nla_len);
+        }
+        return NULL;
+}

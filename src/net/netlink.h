@@ -28,3 +28,6 @@ void netlink_end(struct netlink *n, size_t nest);
 /* Sends everything and waits until the last message is acknowledged or one of them fails; that one's number is stored.
  */
 int netlink_ask(int sock, struct netlink *n, uint32_t *ret_sequence);
+
+/* An attribute of a received message whose family header has `extra` bytes; NULL: it has none of that type. */
+const void *netlink_find(const struct nlmsghdr *h, size_t extra, uint16_t type, size_t *ret_len);

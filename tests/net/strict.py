@@ -362,9 +362,11 @@ for second, early in ('allowed.example', False), ('other.example', False), ('oth
 
 @test("attack on strict: UDP to an allowed host; the resolver goes on")
 def _():
-    r = python(STRICT, "print(outcome(udp, 'allowed.example', 4433), outcome(udp, '203.0.113.7', 4433))")
+    program = "print(outcome(udp, 'allowed.example', 4433), outcome(udp, '203.0.113.7', 4433))"
+    r = python(STRICT, program)
     assert set(r["stdout"].split()) <= {"EHOSTUNREACH", "EACCES"}, r
     assert any(d["rule"] == "network.strict: TCP alone" and d["fix"] is None for d in r["denials"]), r["denials"]
+    expect(python(ALLOW, program)["stdout"].strip(), "through through", "control")
 
 
 @test("strict: an address that is allowed by itself, by plain HTTP alone; ports of the host")
@@ -568,6 +570,9 @@ def _():
     r = python(PROXY + ALLOW, "print({outcome(tcp, a, 80) for a in ('198.19.0.1', '198.19.0.2', '198.18.0.2', '2001:2:0:1::1')})")
     expect(r["stdout"].strip(), "{'ECONNREFUSED'}")
     expect(asked_proxy, [])
+    r = python(PROXY + ALLOW, "a = socket.gethostbyname('allowed.example'); print(a[:4], outcome(tcp, a, 80))")
+    expect(r["stdout"].strip(), "198. through", ("control", r["stderr"]))
+    assert asked_proxy, "control"
 
 
 @test("upstream proxy: with strict, a name that is not asked for is not asked of the proxy")
