@@ -15,6 +15,13 @@ size_t strv_length(char *const *v) {
         return n;
 }
 
+bool strv_contains(char *const *v, const char *s) {
+        for (; v && *v; v++)
+                if (streq(*v, s))
+                        return true;
+        return false;
+}
+
 int strv_push_take(char ***v, char *s) {
         size_t n = strv_length(*v);
         char **grown;

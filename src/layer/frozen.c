@@ -97,16 +97,9 @@ int frozen_ref(int state, char *const *chain, const char *owner) {
         return r;
 }
 
-static bool holds(char *const *v, const char *s) {
-        for (; v && *v; v++)
-                if (streq(*v, s))
-                        return true;
-        return false;
-}
-
 void frozen_unref(int state, char *const *chain, char *const *kept, const char *owner) {
         for (; chain && *chain; chain++) {
-                _cleanup_(closep) int refs = holds(kept, *chain) ? -1 : open_refs(state, *chain);
+                _cleanup_(closep) int refs = strv_contains(kept, *chain) ? -1 : open_refs(state, *chain);
 
                 if (refs < 0)
                         continue;
@@ -143,7 +136,7 @@ static bool is_named(int state, const char *owner, const char *id) {
 
                 if (asprintf(&path, "%s/%s/%s", files[i][0], owner, files[i][1]) < 0)
                         return true;
-                found = layer_meta_read(state, path, &m) >= 0 && holds(m.chain, id);
+                found = layer_meta_read(state, path, &m) >= 0 && strv_contains(m.chain, id);
                 layer_meta_done(&m);
                 if (found)
                         return true;

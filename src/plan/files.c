@@ -3,7 +3,7 @@
  * written" is the order itself and needs no further rule.
  *
  * One thing does: the workspace is attached at two places. A rule for a path inside of it (--ro, --hide, …) has to hold
- * at both, so such a rule is applied wherever an earlier attachment shows that path (box_places()). */
+ * at both, so such a rule is applied wherever an earlier attachment shows that path (places_of()). */
 #include "plan.h"
 
 #include <errno.h>
@@ -11,6 +11,8 @@
 
 #include "../base/path.h"
 #include "../base/strv.h"
+#include "hide.h"
+#include "places.h"
 
 static const char *const key_files[] = {"/proc/keys", "/proc/key-users"};
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
@@ -254,193 +256,6 @@ static int add_git_dir(struct plan *plan, const struct plan_input *in) {
         return add_granted(plan, git, git->real, ws == HUTCH_WORKSPACE_RW, "git");
 }
 
-static bool holds(char *const *v, const char *s) {
-        for (; v && *v; v++)
-                if (streq(*v, s))
-                        return true;
-        return false;
-}
-
-static bool is_covered(char *const *places, const char *path) {
-        for (; places && *places; places++)
-                if (path_is_beneath(path, *places))
-                        return true;
-        return false;
-}
-
-/* The hidden path may also contain the sources of earlier attachments: they are covered where they are attached, unless
- * the directory that they are attached in is covered. */
-static int hidden_sources(const struct plan *plan, const char *hidden, char ***places) {
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
-                const struct step *s = &plan->steps[i];
-
-                if ((s->kind == STEP_BIND || s->kind == STEP_COW) && path_is_beneath(s->source, hidden) &&
-                    !is_covered(*places, s->dest))
-                        r = strv_push(places, s->dest);
-        }
-        return r;
-}
-
-/* Every place in the box at which the attachments made so far show the host's path `real`. */
-static int box_places(const struct plan *plan, const char *real, char ***places) {
-        for (size_t i = 0; i < plan->n_steps; i++) {
-                const struct step *s = &plan->steps[i];
-                char *place = NULL;
-                bool twice = false;
-
-                if ((s->kind != STEP_BIND && s->kind != STEP_COW) || !path_is_beneath(real, s->source))
-                        continue;
-                if (asprintf(&place, "%s%s", s->dest, path_tail(real, s->source)) < 0)
-                        return -ENOMEM;
-                for (char **p = *places; p && *p; p++)
-                        twice = twice || streq(*p, place);
-                if (twice)
-                        free(place);
-                else if (strv_push_take(places, place) < 0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
-/* The host's path behind a path of the box, where an attachment shows it under another name: *ret is NULL elsewhere. */
-static int host_path_behind(const struct plan *plan, const char *path, char **ret) {
-        const struct step *last = NULL;
-
-        for (size_t i = 0; i < plan->n_steps; i++) {
-                const struct step *s = &plan->steps[i];
-
-                if (path_is_beneath(path, s->dest) &&
-                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
-                        last = s->kind == STEP_TMPFS ? NULL : s;
-        }
-        *ret = NULL;
-        if (last && !streq(last->source, last->dest) &&
-            asprintf(ret, "%s%s", last->source, path_tail(path, last->dest)) < 0)
-                return -ENOMEM;
-        return 0;
-}
-
-/* Whether the box path is in something attached from the host, where no mount point may be created. */
-static bool lies_in_attachment(const struct plan *plan, const char *path) {
-        bool attached = false;
-
-        for (size_t i = 0; i < plan->n_steps; i++) {
-                const struct step *s = &plan->steps[i];
-
-                if (path_is_beneath(path, s->dest) &&
-                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
-                        attached = s->kind != STEP_TMPFS;
-        }
-        return attached;
-}
-
-/* A rule inside something writable would be undone by renaming a directory above it and building another in its place:
- * so every directory between the attachment and the place is pinned. */
-static int pin_parents(struct plan *plan, const char *place) {
-        const char *top = NULL;
-        size_t n = plan->n_steps;
-        int r = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                const struct step *s = &plan->steps[i];
-
-                if (path_is_beneath(place, s->dest) && !streq(place, s->dest) &&
-                    (s->kind == STEP_BIND || s->kind == STEP_COW || s->kind == STEP_TMPFS))
-                        top = s->kind != STEP_TMPFS && s->flags & STEP_WRITABLE ? s->dest : NULL;
-        }
-        if (!top)
-                return 0;
-        for (const char *at = place + strlen(top) + 1; r >= 0 && (at = strchr(at, '/')); at++) {
-                _cleanup_(freep) char *parent = strndup(place, (size_t) (at - place));
-                bool pinned = false;
-
-                if (!parent)
-                        return -ENOMEM;
-                /* A pin under something that was attached over it later pins nothing any more. */
-                for (size_t i = 0; i < plan->n_steps; i++)
-                        if ((plan->steps[i].kind == STEP_PIN && streq(plan->steps[i].dest, parent)) ||
-                            (plan->steps[i].kind == STEP_HIDE && path_is_beneath(parent, plan->steps[i].dest)))
-                                pinned = true; /* a hidden directory is a mount, and nothing in it can be renamed */
-                        else if ((plan->steps[i].kind == STEP_BIND || plan->steps[i].kind == STEP_COW) &&
-                                 path_is_beneath(parent, plan->steps[i].dest))
-                                pinned = false;
-                if (!pinned)
-                        r = plan_add_step(plan, (struct step){.kind = STEP_PIN, .dest = parent});
-        }
-        return r;
-}
-
-static int hide_at(struct plan *plan, const char *hidden, const struct path_fact *fact, const char *place) {
-        _cleanup_(freep) char *dest = NULL;
-        int r;
-
-        if (!fact->real || streq(hidden, fact->real) || !path_is_beneath(hidden, fact->real))
-                return 0;
-        if (asprintf(&dest, "%s%s", place, path_tail(hidden, fact->real)) < 0)
-                return -ENOMEM;
-        r = pin_parents(plan, dest);
-        if (r < 0)
-                return r;
-        return plan_add_step(plan, (struct step){.kind = STEP_HIDE, .dest = dest, .origin = (char *) "--hide"});
-}
-
-/* What was hidden inside of a directory stays hidden where the directory is attached once more. */
-static int hide_again(struct plan *plan, const struct plan_input *in, size_t rule, const char *place) {
-        const struct path_fact *fact = &in->survey->paths[rule];
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < rule; i++) {
-                const struct path_fact *hidden = &in->survey->paths[i];
-
-                if (in->policy->paths[i].access != HUTCH_HIDE)
-                        continue;
-                for (size_t m = 0; r >= 0 && m < hidden->n_matches; m++)
-                        r = hide_at(plan, hidden->matches[m].real, fact, place);
-                if (r >= 0 && !hidden->pattern)
-                        r = hide_at(plan, hidden->real ? hidden->real : in->policy->paths[i].path, fact, place);
-        }
-        return r;
-}
-
-/* A process that can connect to one of these acts outside of the box. `place` is where the directory `real` is
- * attached. */
-static int mask_sockets(struct plan *plan, const struct plan_input *in, const char *real, const char *place) {
-        int r = 0;
-
-        for (char **path = in->survey->control; r >= 0 && path && *path; path++) {
-                _cleanup_(freep) char *dest = NULL;
-
-                if (!path_is_beneath(*path, real))
-                        continue;
-                if (asprintf(&dest, "%s%s", place, path_tail(*path, real)) < 0)
-                        return -ENOMEM;
-                r = pin_parents(plan, dest);
-                if (r >= 0)
-                        r = plan_add_step(plan, (struct step){.kind = STEP_HIDE,
-                                                              .flags = STEP_REPLACE,
-                                                              .dest = dest,
-                                                              .origin = (char *) "control socket"});
-        }
-        return r;
-}
-
-/* In everything that has been attached so far. */
-static int mask_all_sockets(struct plan *plan, const struct plan_input *in) {
-        size_t n = in->survey->control ? plan->n_steps : 0;
-        int r = 0;
-
-        for (size_t i = 0; r >= 0 && i < n; i++)
-                if (plan->steps[i].kind == STEP_BIND) {
-                        _cleanup_(freep) char *source = strdup(plan->steps[i].source),
-                                              *dest = strdup(plan->steps[i].dest); /* the list grows */
-
-                        r = source && dest ? mask_sockets(plan, in, source, dest) : -ENOMEM;
-                }
-        return r;
-}
-
 /* `first` is the rule's first place, NULL at that place itself. */
 static int add_rule_at(struct plan *plan, const struct path_rule *rule, const struct path_fact *fact, const char *dest,
                        const char *first) {
@@ -467,10 +282,10 @@ static int add_rule_at(struct plan *plan, const struct path_rule *rule, const st
 static int add_sealed(struct plan *plan, const struct plan_input *in) {
         for (char **path = in->survey->sealed; path && *path; path++) {
                 _cleanup_(strv_freep) char **places = NULL;
-                int r = box_places(plan, *path, &places);
+                int r = places_of(plan, *path, &places);
 
                 for (char **p = places; r >= 0 && p && *p; p++) {
-                        r = pin_parents(plan, *p);
+                        r = places_pin(plan, *p);
                         if (r >= 0)
                                 r = plan_add_step(plan, (struct step){.kind = STEP_SEAL,
                                                                       .flags = STEP_GRANTED | STEP_REPLACE,
@@ -513,11 +328,11 @@ static int add_matches(struct plan *plan, const struct plan_input *in, size_t in
         for (size_t m = 0; r >= 0 && m < fact->n_matches; m++) {
                 _cleanup_(strv_freep) char **places = NULL;
 
-                r = box_places(plan, fact->matches[m].real, &places);
+                r = places_of(plan, fact->matches[m].real, &places);
                 if (r >= 0)
-                        r = hidden_sources(plan, fact->matches[m].real, &places);
+                        r = places_of_sources(plan, fact->matches[m].real, &places);
                 for (char **p = places; r >= 0 && p && *p; p++) {
-                        r = pin_parents(plan, *p);
+                        r = places_pin(plan, *p);
                         if (r >= 0)
                                 r = add_rule_at(plan, &in->policy->paths[index], &fact->matches[m], *p, NULL);
                 }
@@ -536,41 +351,41 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
         if (fact->pattern)
                 return add_matches(plan, in, index) < 0 ? error_oom(err) : 0;
         if (!rule->dest && rule->access != HUTCH_DEVICE)
-                r = box_places(plan, host, &places);
+                r = places_of(plan, host, &places);
         if (r < 0)
                 return error_oom(err);
         /* A path to hide may be written as a path in the box. */
         if (rule->access == HUTCH_HIDE)
-                r = host_path_behind(plan, rule->path, &behind);
+                r = places_source(plan, rule->path, &behind);
         if (r < 0)
                 return error_oom(err);
         if (behind)
-                r = box_places(plan, behind, &places);
+                r = places_of(plan, behind, &places);
         if (r < 0)
                 return error_oom(err);
         if (rule->access == HUTCH_HIDE)
-                r = hidden_sources(plan, host, &places);
+                r = places_of_sources(plan, host, &places);
         if (r < 0)
                 return error_oom(err);
         /* The path as it was written is a place too, unless it only is a link to what is hidden. */
-        if (rule->access != HUTCH_HIDE && !holds(places, rule->dest ? rule->dest : rule->path))
+        if (rule->access != HUTCH_HIDE && !strv_contains(places, rule->dest ? rule->dest : rule->path))
                 r = strv_push(&places, rule->dest ? rule->dest : rule->path);
         if (r < 0)
                 return error_oom(err);
-        if (rule->access == HUTCH_HIDE && !fact->real && lies_in_attachment(plan, rule->path) &&
-            !holds(places, rule->path))
+        if (rule->access == HUTCH_HIDE && !fact->real && places_is_attached(plan, rule->path) &&
+            !strv_contains(places, rule->path))
                 r = strv_push(&places, rule->path);
         if (r < 0)
                 return error_oom(err);
         for (char **p = places; p && *p; p++) {
-                r = pin_parents(plan, *p);
+                r = places_pin(plan, *p);
                 if (r < 0)
                         return error_oom(err);
                 r = add_rule_at(plan, rule, fact, *p, p == places ? NULL : places[0]);
                 if (r < 0)
                         return error_oom(err);
                 if (fact->real && (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE))
-                        r = mask_sockets(plan, in, fact->real, *p);
+                        r = hide_sockets(plan, in, fact->real, *p);
                 if (r < 0)
                         return error_oom(err);
                 if (rule->access == HUTCH_READ || rule->access == HUTCH_WRITE || rule->access == HUTCH_COW)
@@ -579,57 +394,6 @@ static int add_rule(struct plan *plan, const struct plan_input *in, size_t index
                         return error_oom(err);
         }
         return 0;
-}
-
-/* The host can replace what it hides from the box, except under a layer: the path there is for src/supervise/masks.c.
- */
-static int watch_masks(struct plan *plan, const struct plan_input *in) {
-        for (size_t i = 0; i < plan->n_steps; i++) {
-                struct step *s = &plan->steps[i];
-                const struct step *around = NULL;
-
-                if (s->kind != STEP_HIDE || s->flags & STEP_REPLACE)
-                        continue;
-                for (size_t k = 0; k < i; k++)
-                        if (plan->steps[k].kind != STEP_PIN && plan->steps[k].kind != STEP_SEAL &&
-                            path_is_beneath(s->dest, plan->steps[k].dest))
-                                around = &plan->steps[k];
-                if (!around || around->kind != STEP_BIND || !(around->flags & STEP_GRANTED) ||
-                    streq(around->dest, s->dest))
-                        continue;
-                if (asprintf(&s->text, "%s%s", around->source, path_tail(s->dest, around->dest)) < 0) {
-                        s->text = NULL;
-                        return -ENOMEM;
-                }
-                for (size_t k = 0; k < in->policy->n_paths && !s->source; k++)
-                        for (size_t m = 0; m < in->survey->paths[k].n_matches && !s->source; m++)
-                                if (in->survey->paths[k].pattern &&
-                                    streq(in->survey->paths[k].matches[m].real, s->text)) {
-                                        s->source = strdup(path_basename(in->policy->paths[k].path));
-                                        if (!s->source)
-                                                return -ENOMEM;
-                                }
-        }
-        return 0;
-}
-
-bool plan_watches_masks(const struct plan *plan) {
-        for (size_t i = 0; i < plan->n_steps; i++)
-                if (plan->steps[i].kind == STEP_HIDE && plan->steps[i].text)
-                        return true;
-        return false;
-}
-
-static bool makes_mounts(const struct plan *plan) {
-        return plan->traits & TRAIT_OWN_ROOT && !(plan->traits & TRAIT_DELEGATED);
-}
-
-bool plan_sends_mounts(const struct plan *plan) {
-        return makes_mounts(plan) && (plan_watches_masks(plan) || (plan->session && plan->guard.quarantine));
-}
-
-bool plan_mounts_on_hold(const struct plan *plan) {
-        return makes_mounts(plan) && !plan->session && plan->guard.quarantine;
 }
 
 int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_error *err) {
@@ -673,7 +437,7 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
         r = plan_add_guard(plan, in);
         if (r < 0)
                 return error_oom(err);
-        r = mask_all_sockets(plan, in);
+        r = hide_all_sockets(plan, in);
         if (r < 0)
                 return error_oom(err);
         for (size_t i = 0; i < in->policy->n_paths; i++) {
@@ -683,7 +447,7 @@ int plan_add_files(struct plan *plan, const struct plan_input *in, struct hutch_
                 if (r < 0)
                         return r;
         }
-        if (!(in->traits & TRAIT_DELEGATED) && watch_masks(plan, in) < 0)
+        if (!(in->traits & TRAIT_DELEGATED) && hide_note_sources(plan, in) < 0)
                 return error_oom(err);
         return 0;
 }

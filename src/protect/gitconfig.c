@@ -213,13 +213,6 @@ static int read_all(struct reader *r) {
         return r->section.oom ? -ENOMEM : 0;
 }
 
-static bool strv_has(char *const *v, const char *s) {
-        for (; v && *v; v++)
-                if (streq(*v, s))
-                        return true;
-        return false;
-}
-
 int gitconfig_find_programs(const char *text, size_t len, const char *old, size_t old_len, char **ret) {
         _cleanup_(reader_done) struct reader now = {.p = text, .end = text + len};
         _cleanup_(reader_done) struct reader before = {.p = old, .end = old ? old + old_len : NULL};
@@ -234,7 +227,7 @@ int gitconfig_find_programs(const char *text, size_t len, const char *old, size_
 
                 if (!key)
                         return -ENOMEM;
-                if (strv_has(before.found, *f) || strv_has(named, key))
+                if (strv_contains(before.found, *f) || strv_contains(named, key))
                         continue;
                 if (n++ == MOST_NAMED) {
                         buf_puts(&out, ", …");
