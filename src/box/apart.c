@@ -21,7 +21,7 @@
 struct head {
         uint64_t magic; /* written last: the rest is whole */
         int r;
-        bool any;
+        unsigned char any;
         size_t n_reviewable, n[LISTS];
         struct hutch_error err;
 };
@@ -132,9 +132,7 @@ static int read_lists(int fd, struct listed *ret, struct hutch_error *err) {
         if (head.r >= 0)
                 return 0;
         head.err.message[sizeof(head.err.message) - 1] = 0;
-        if (err)
-                *err = head.err;
-        return head.r;
+        return error_set(err, head.err.code != HUTCH_OK ? head.err.code : HUTCH_E_IO, head.r, "%s", head.err.message);
 }
 
 int layers_list_apart(const hutch_box *box, const struct plan *plan, struct listed *ret, struct hutch_error *err) {
