@@ -7,13 +7,11 @@
 #include "hold.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -55,103 +53,6 @@ void init_note(const struct init_input *in, enum notice code, const char *subjec
                 message_send(in->control, message.data, message.len, NULL, 0);
 }
 
-static int compare(const void *a, const void *b) {
-        return *(const int *) a - *(const int *) b;
-}
-
-static void close_between(unsigned first, unsigned last) {
-        if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
-                return;
-        if (last > 65535)
-                last = 65535;
-        for (unsigned fd = first; fd <= last; fd++)
-                close((int) fd);
-}
-
-/* Closes everything that this box does not need: fds that hutch's caller leaked, other boxes' pipes. 0 to 2 become
- * /dev/null, so that no other fd is born there. */
-static int tidy_fds(const struct init_input *in, struct hutch_error *err) {
-        size_t n_mounts = in->mounts ? 2 * in->plan->n_steps + plan_n_below(in->plan, NULL) : 0, n = 0;
-        _cleanup_(freep) int *keep = calloc(n_mounts + 5, sizeof(int));
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC), next = 3;
-
-        if (null < 0 || !keep)
-                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open /dev/null: %s", errno_text(errno));
-        for (int i = 0; i < 3; i++)
-                if (null != i && dup3(null, i, O_CLOEXEC) < 0)
-                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot set up fd %d: %s", i,
-                                         errno_text(errno));
-        for (int i = 0; i < 3; i++)
-                keep[n++] = in->streams[i];
-        keep[n++] = in->control;
-        keep[n++] = in->warden;
-        for (size_t i = 0; i < n_mounts; i++)
-                keep[n++] = in->mounts[i];
-        qsort(keep, n, sizeof(int), compare);
-        for (size_t i = 0; i < n; i++) {
-                if (keep[i] < next)
-                        continue;
-                close_between((unsigned) next, (unsigned) keep[i] - 1);
-                next = keep[i] + 1;
-        }
-        close_between((unsigned) next, ~0u);
-        return 0;
-}
-
-/* The copy of the warden's arguments that every process in the box could read in /proc/1/cmdline: host paths, values of
- * variables. The kernel lays them out as one sequence of strings: arguments, environment, the name that was executed.
- * The environment is erased with them; init does not use it. */
-static int hide_arguments(struct hutch_error *err) {
-        static const char name[] = "hutch-init";
-        char *start = program_invocation_name, *end = (char *) getauxval(AT_EXECFN);
-
-        if (!start || !end || end <= start || end - start > 8 << 20)
-                return error_set(err, HUTCH_E_SETUP_FAILED, EPROTO, "cannot find init's arguments");
-        memset(start, 0, (size_t) (end - start));
-        if ((size_t) (end - start) >= sizeof(name))
-                memcpy(start, name, sizeof(name));
-        prctl(PR_SET_NAME, name);
-        return 0;
-}
-
-static int write_file(int self, const char *name, const char *text, struct hutch_error *err) {
-        _cleanup_(closep) int fd = openat(self, name, O_WRONLY | O_CLOEXEC);
-        int r = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-
-        if (r < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot write /proc/self/%s: %s", name, errno_text(-r));
-        return 0;
-}
-
-/* An ordinary user maps only its own id; the kernel requires setgroups() to be disabled for that. A privileged warden
- * maps another id from outside, and init then switches to it and drops the groups. */
-static int take_ids(const struct init_input *in, struct hutch_error *err) {
-        const struct plan *plan = in->plan;
-        _cleanup_(closep) int self = -1;
-        char line[64];
-        int r;
-
-        if (plan->map_by_parent) {
-                if (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-                    setresuid(plan->uid, plan->uid, plan->uid) < 0)
-                        return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot take on uid %u: %s", plan->uid,
-                                         errno_text(errno));
-                return 0;
-        }
-        self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (self < 0)
-                return error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot open /proc/self: %s", errno_text(errno));
-        r = write_file(self, "setgroups", "deny", err);
-        snprintf(line, sizeof(line), "%u %u 1", plan->uid, plan->host_uid);
-        if (r < 0)
-                return r;
-        r = write_file(self, "uid_map", line, err);
-        if (r < 0)
-                return r;
-        snprintf(line, sizeof(line), "%u %u 1", plan->gid, plan->host_gid);
-        return write_file(self, "gid_map", line, err);
-}
-
 /* The guard outside attaches what the host replaces. Its answer is waited for last, as it comes meanwhile. */
 static int send_mounts(const struct init_input *in, struct hutch_error *err) {
         struct init_message message = {.event = INIT_GUARD};
@@ -190,7 +91,7 @@ static int build(const struct init_input *in, struct network *network, struct le
         if (in->wait &&
             (message_receive(in->control, &go, sizeof(go), NULL, 0, 0) != sizeof(go) || go.order != ORDER_GO))
                 _exit(125);
-        r = take_ids(in, err);
+        r = init_take_ids(in, err);
         if (r < 0)
                 return r;
         if (plan->traits & TRAIT_OWN_NET) {
@@ -307,59 +208,9 @@ static void _noreturn_ give_up(struct life *l) {
         _exit(125);
 }
 
-/* A file of the version 2 control group that init is in, where it has no separate namespace. */
-static void own_group_file(const char *name, char *ret, size_t room) {
-        _cleanup_(freep) char *text = NULL;
-        char *line;
-
-        ret[0] = 0;
-        if (read_whole_file(AT_FDCWD, "/proc/self/cgroup", 65536, &text, NULL) < 0)
-                return;
-        line = strstr(text, "0::/");
-        if (!line || (line > text && line[-1] != '\n'))
-                return;
-        line[strcspn(line, "\n")] = 0;
-        snprintf(ret, room, "/sys/fs/cgroup%s/%s", line + 3, name);
-}
-
-/* Whether the control group that another program keeps the memory with had to kill. */
-static bool was_out_of_memory(const struct plan *plan) {
-        static const char *const files[] = {"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"};
-
-        char own[512];
-
-        if (!(plan->traits & TRAIT_OWN_LIMITS) || !plan->memory)
-                return false;
-        own_group_file("memory.events", own, sizeof(own));
-        for (size_t i = 0; i < ARRAY_SIZE(files) + 1; i++) {
-                _cleanup_(freep) char *text = NULL;
-                const char *count;
-
-                if (read_whole_file(AT_FDCWD, i < ARRAY_SIZE(files) ? files[i] : own, 4096, &text, NULL) < 0)
-                        continue;
-                count = strstr(text, "oom_kill ");
-                if (count && atoi(count + strlen("oom_kill ")) > 0)
-                        return true;
-        }
-        return false;
-}
-
-/* The kernel is to take the command first, not init, which reports what happened. */
-static void offer_to_oom(const struct life *l) {
-        char path[64];
-        _cleanup_(closep) int fd = -1;
-
-        if (!(l->in->plan->traits & TRAIT_OWN_LIMITS) || l->target <= 0)
-                return;
-        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", l->target);
-        fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd >= 0)
-                write_all(fd, "1000", 4);
-}
-
 static void _noreturn_ finish(struct life *l, int status) {
         end_tree(l->in->plan);
-        if (was_out_of_memory(l->in->plan))
+        if (init_was_out_of_memory(l->in->plan))
                 report(l, INIT_LIMIT, HUTCH_KILLED_MEMORY);
         confine_remove(&l->scratch);
         report(l, INIT_EXITED, status);
@@ -653,13 +504,13 @@ void init_run(struct init_input *in) {
         for (size_t i = 0; i < ARRAY_SIZE(life.listeners); i++)
                 life.listeners[i] = -1;
         relay_config_forget_secrets((struct relay_config *) &in->plan->network); /* of this process */
-        r = tidy_fds(in, &err);
+        r = init_tidy_fds(in, &err);
         sigfillset(&mask);
         sigprocmask(SIG_SETMASK, &mask, NULL);
         if (r >= 0 && setsid() < 0 && getsid(0) != getpid()) /* a program that started init may have done it */
                 r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot start a session: %s", errno_text(errno));
         if (r >= 0)
-                r = hide_arguments(&err);
+                r = init_hide_arguments(&err);
         if (r >= 0 && in->plan->traits & TRAIT_OWN_ROOT && !delegated)
                 r = build(in, &network, &leaving, &channel, &err);
         else if (r >= 0 && !(delegated && in->plan->traits & TRAIT_OWN_PIDS) && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -739,6 +590,6 @@ void init_run(struct init_input *in) {
         for (int i = 0; i < 3; i++)
                 if (in->streams[i] >= 0)
                         closep(&in->streams[i]);
-        offer_to_oom(&life);
+        init_offer_to_oom(life.in->plan, life.target);
         watch(&life);
 }

@@ -115,6 +115,20 @@ void init_note(const struct init_input *in, enum notice code, const char *subjec
 void init_run(struct init_input *in) _noreturn_;
 
 /* Its parts. */
+/* Closes everything that this box does not need: fds that hutch's caller leaked, other boxes' pipes. 0 to 2 become
+ * /dev/null, so that no other fd is born there. */
+int init_tidy_fds(const struct init_input *in, struct hutch_error *err);
+/* The copy of the warden's arguments that every process in the box could read in /proc/1/cmdline: host paths, values of
+ * variables. The kernel lays them out as one sequence of strings: arguments, environment, the name that was executed.
+ * The environment is erased with them; init does not use it. */
+int init_hide_arguments(struct hutch_error *err);
+/* An ordinary user maps only its own id; the kernel requires setgroups() to be disabled for that. A privileged warden
+ * maps another id from outside, and init then switches to it and drops the groups. */
+int init_take_ids(const struct init_input *in, struct hutch_error *err);
+/* Whether the control group that another program keeps the memory with had to kill. */
+bool init_was_out_of_memory(const struct plan *plan);
+/* The kernel is to take the command first, not init, which reports what happened. */
+void init_offer_to_oom(const struct plan *plan, pid_t target);
 /* The box's terminal: the target's end, as controlling terminal of init's session; the other goes to the warden. */
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
 /* A pseudo terminal of the box, not yet used by a session. */
