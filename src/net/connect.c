@@ -1,5 +1,5 @@
-/* The other side of a connection. The box's connection is accepted before its other side is, so a program that would
- * try the next address of a name has no reason to: the relay does it in its place. An address that refuses, or is
+/* The other side of a connection, which the box's waits for (hold.c), or which is accepted before it: then a program
+ * that would try the next address of a name has no reason to, so the relay does it in its place. An address that refuses, or is
  * silent for RIVAL_MS, is followed by the others of the name, those of the other family first (RFC 8305); the first to
  * accept carries the connection.
  *
