@@ -1,7 +1,7 @@
 /* The other side of a connection, which the box's waits for (hold.c), or which is accepted before it: then a program
- * that would try the next address of a name has no reason to, so the relay does it in its place. An address that refuses, or is
- * silent for RIVAL_MS, is followed by the others of the name, those of the other family first (RFC 8305); the first to
- * accept carries the connection.
+ * that would try the next address of a name has no reason to, so the relay does it in its place. An address that
+ * refuses, or is silent for RIVAL_MS, is followed by the others of the name, those of the other family first (RFC
+ * 8305); the first to accept carries the connection.
  *
  * With an upstream proxy the other side is the proxy, which is asked for a tunnel to the name (CONNECT). Its answer is
  * read up to the end of its head; what follows is of the host that the box asked for. */
