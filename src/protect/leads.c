@@ -532,10 +532,12 @@ int leads_find_above(struct protect *p, const char *path) {
                 size_t len = (size_t) (slash - path);
                 _cleanup_(freep) char *directory = NULL;
 
-                if (!vcs_is_new_repository(p, path, len))
+                if (!vcs_is_first_look(p, path, len))
                         continue;
                 directory = strndup(path, len);
-                r = directory ? add_checkout(p, directory, true) : -ENOMEM;
+                r = directory ? add_envrc(p, directory) : -ENOMEM;
+                if (r >= 0 && vcs_is_new_repository(p, path, len))
+                        r = add_checkout(p, directory, true);
         }
         return r;
 }

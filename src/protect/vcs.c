@@ -22,7 +22,7 @@
 struct directory {
         char *path;
         bool host_repository, any_repository, checkout;
-        bool asked; /* by vcs_is_new_repository() */
+        bool asked, looked; /* by vcs_is_new_repository(), and vcs_is_first_look() */
 };
 
 static int compare(const void *a, const void *b) {
@@ -89,6 +89,15 @@ bool vcs_is_new_repository(struct protect *p, const char *path, size_t len) {
                 return false;
         d->asked = true;
         return d->checkout || d->host_repository;
+}
+
+bool vcs_is_first_look(struct protect *p, const char *path, size_t len) {
+        struct directory *d;
+
+        if (look_at(p, path, len, &d) < 0 || d->looked)
+                return false;
+        d->looked = true;
+        return true;
 }
 
 /* Names that make a directory a repository. */

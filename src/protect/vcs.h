@@ -16,6 +16,9 @@ int vcs_contains(struct protect *p, const char *path, bool *ret);
 /* Whether git would take a directory of the host for a repository. */
 bool vcs_is_repository(const struct protect *p, enum protect_side side, const char *directory);
 
+/* Whether this was not asked before about a directory. */
+bool vcs_is_first_look(struct protect *p, const char *path, size_t len);
+
 /* Whether the host has a checkout or a repository in a directory; false if this was asked before. */
 bool vcs_is_new_repository(struct protect *p, const char *directory, size_t len);
 

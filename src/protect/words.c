@@ -323,10 +323,13 @@ static int use_next(struct text *t, struct state *s, char *word) {
         char *slash = strchr(word, '/');
         int r = 0;
 
-        /* $ROOT/tools/x */
+        /* $ROOT/tools/x; of all variables, this one is known */
         if (s->variable && slash) {
-                memmove(word, slash, strlen(slash) + 1);
-                slash = word;
+                size_t home = startswith(word, "HOME/");
+
+                word[0] = '~';
+                memmove(word + home, slash, strlen(slash) + 1);
+                slash = word + home;
         }
         s->variable = false;
         if (t->runs) {

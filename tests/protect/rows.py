@@ -321,6 +321,8 @@ for what, text, plant, trigger in [
         ("nix", "use flake", "echo x >flake.nix", None)]:
     row(f"direnv: {what}", "held", ENVRC.format(text), plant, trigger)
 row("direnv: that of a directory beneath", "held", "mkdir sub; printf 'PATH_add tools\\n' >sub/.envrc; direnv allow sub", "mkdir sub/tools; " + run("sub/tools/ls"), "direnv exec sub ls")
+row("direnv: that of a directory behind very many others", "held", "mkdir -p a z/y; cd a; seq 31000 | xargs touch; cd ..; printf 'PATH_add tools\\n' >z/y/.envrc", "mkdir z/y/tools; echo x >z/y/tools/ls")
+row("a directory of the home in a hook's PATH", "it is none of the workspace", REPO + "; printf '#!/bin/sh\\nPATH=$HOME/bin:$PATH\\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "mkdir bin; echo 1 >bin/x")
 row("direnv: a file that it only watches", "what is watched is not run", ENVRC.format("watch_file package.json"), "echo 1 >package.json")
 for path, text in [(".tool-versions", "node path:./x"), (".tool-versions", "python 3.11\\nnode path:/tmp/x # y"), (".ruby-version", "../../x"), (".java-version", "/x"), (".sdkmanrc", "java=../../x"), (".node-version", "./x")]:
     row(f"a version that is a path: {path} {text.split()[-1]}", "held", "", f"printf '{text}\\n' >{path}")
