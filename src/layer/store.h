@@ -71,7 +71,7 @@ void layer_sweep_shared(const char *root);
 /* The directory beside the boxes with the ids that were reviewed last. */
 #define LAYER_REVIEWED "reviewed"
 
-/* Removes the box with everything in it, whatever it holds. */
+/* Removes the box with everything in it, whatever it holds: by a rename into the trash, which is emptied then. */
 int layer_remove(struct layer_box *box, struct hutch_error *err);
 
 void layer_free(struct layer_box *box);
