@@ -365,42 +365,6 @@ static void end_named(int warden, uint32_t session) {
         close(warden);
 }
 
-/* A named one is started again under its name, with a warden of this process's making. */
-static int leave_named(hutch_box *box, struct hutch_error *err) {
-        int r = 0;
-
-        end_named(take_fd(&box->warden), box->session_id);
-        client_line_close(&box->line);
-        closep(&box->session_socket);
-        if (box->own_context || !box->context) {
-                hutch_context_free(box->context);
-                box->own_context = false;
-                r = hutch_context_new(HUTCH_WARDEN_PROCESS, &box->context, err);
-                box->own_context = r >= 0;
-        }
-        box->kind = BOX_SESSION;
-        return r;
-}
-
-int session_box_pause(hutch_box *box, struct hutch_error *err) {
-        _cleanup_(freep) char *root = NULL;
-        int r;
-
-        if (!box->name) {
-                stop(box);
-                return box->layers ? layer_settle_copies(box->layers, err) : 0;
-        }
-        r = leave_named(box, err);
-        if (r < 0)
-                return r;
-        if (box->box_id && !box->layers) {
-                r = layer_root(environ, &root, err);
-                if (r >= 0)
-                        r = layer_open(root, box->box_id, &box->layers, err);
-        }
-        return r;
-}
-
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err) {
         int r = prepare(box, err);
 

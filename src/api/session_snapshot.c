@@ -41,16 +41,10 @@ static int prepare(hutch_box *box, bool whole, struct layer_snapshot **ret, stru
         return snapshot_adopt(fd, id, ret, err);
 }
 
-static bool works_in_copies(const hutch_box *box) {
-        return plan_has_copies(box->plan) && !box->plan->ephemeral;
-}
-
 int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
         int r;
 
-        if (works_in_copies(box))
-                return copies_snapshot(box, ret, err);
         r = prepare(box, false, &snapshot, err);
         if (r < 0)
                 return r;
@@ -64,8 +58,6 @@ int session_box_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hut
 int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err) {
         struct warden_change change = {.what = CHANGE_RESTORE};
 
-        if (works_in_copies(box))
-                return copies_restore(box, snapshot, err);
         snprintf(change.snapshot, sizeof(change.snapshot), "%s", snapshot->meta.id);
         return ask_change(box, &change, NULL, NULL, err);
 }
@@ -73,7 +65,7 @@ int session_box_restore(hutch_box *box, const struct layer_snapshot *snapshot, s
 int session_box_reset(hutch_box *box, struct hutch_error *err) {
         struct warden_change change = {.what = CHANGE_RESET};
 
-        return works_in_copies(box) ? copies_reset(box, err) : ask_change(box, &change, NULL, NULL, err);
+        return ask_change(box, &change, NULL, NULL, err);
 }
 
 /* Another box with what the session has now: its files and, in *ret_shell, what its shell remembers. */
@@ -83,8 +75,6 @@ static int branch_off(hutch_box *box, bool whole, struct layer_box **ret, char *
         _cleanup_(freep) char *root = NULL;
         int r;
 
-        if (works_in_copies(box))
-                return copies_branch(box, ret, ret_shell, ret_len, err);
         r = layer_root(environ, &root, err);
         if (r >= 0)
                 r = prepare(box, whole, &snapshot, err);

@@ -104,13 +104,7 @@ int session_box_copy(hutch_box *box, const char *root, struct client_state *know
 int session_box_fork_copy(hutch_box *box, const char *root, hutch_box **ret, uint64_t *ret_bytes,
                           struct hutch_error *err);
 int session_box_reset(hutch_box *box, struct hutch_error *err);
-/* A box that works in private copies is ended for the time. */
-int session_box_pause(hutch_box *box, struct hutch_error *err);
 int session_box_resume(hutch_box *box, const char *state, size_t len, struct hutch_error *err);
-int copies_snapshot(hutch_box *box, struct layer_snapshot **ret, struct hutch_error *err);
-int copies_restore(hutch_box *box, const struct layer_snapshot *snapshot, struct hutch_error *err);
-int copies_reset(hutch_box *box, struct hutch_error *err);
-int copies_branch(hutch_box *box, struct layer_box **ret, char **ret_shell, size_t *ret_len, struct hutch_error *err);
 /* One run: *ret_plan is what it was made by (NULL for a session, whose plan the box has). */
 int box_run(hutch_box *box, const struct hutch_request *request, struct report *report, struct plan **ret_plan,
             struct buf output[3], struct outcome *ret, struct hutch_error *err);

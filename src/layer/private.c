@@ -10,7 +10,9 @@
 #include "../base/path.h"
 #include "../base/strv.h"
 #include "../host/sys.h"
+#include "../tree/merge.h"
 #include "../tree/tree.h"
+#include "frozen.h"
 #include "stack.h"
 
 static bool exists(int dir, const char *name) {
@@ -123,6 +125,16 @@ int layer_sync_copy(const struct layer_box *box, size_t n, struct hutch_error *e
         return r < 0 ? error_set(err, HUTCH_E_IO, r, "cannot read what box %s changed in its copy of %s: %s",
                                  box->meta.id, box->meta.lowers[n], errno_text(-r))
                      : 0;
+}
+
+int layer_freeze_copies(const struct layer_box *box, const char *id, struct hutch_error *err) {
+        struct tree_copied cost = {0};
+        int r = 0;
+
+        trash_empty(box->state); /* of earlier changes */
+        for (size_t n = 0; r >= 0 && box->meta.lowers[n]; n++)
+                r = layer_sync_copy(box, n, err);
+        return r < 0 ? r : stack_copy(box, id, &cost, err);
 }
 
 void layer_drop_copies(const struct layer_box *box) {

@@ -23,6 +23,9 @@ int layer_name_copies(const struct layer_box *box, char *text, size_t len);
 /* Brings the n-th upper up to date; nothing to do without a copy. The box may run. */
 int layer_sync_copy(const struct layer_box *box, size_t n, struct hutch_error *err);
 
+/* Brings the uppers up to date, and copies them into the frozen layer of that id. Nothing may run in the box. */
+int layer_freeze_copies(const struct layer_box *box, const char *id, struct hutch_error *err);
+
 /* Removes the copies: the uppers are up to date. */
 void layer_drop_copies(const struct layer_box *box);
 

@@ -317,8 +317,8 @@ int snapshot_finish(struct layer_snapshot *s, struct hutch_error *err) {
 }
 
 /* The copy belongs to the snapshot from the first moment on, however long it takes: no process sweeps it. */
-int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
-                  struct hutch_error *err) {
+int snapshot_prepare_copy(const struct layer_box *box, struct layer_snapshot **ret, const char **ret_layer,
+                          struct hutch_error *err) {
         _cleanup_(snapshot_freep) struct layer_snapshot *s = new_snapshot();
         _cleanup_(freep) char *id = NULL;
         int r;
@@ -332,17 +332,30 @@ int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, stru
                 r = strv_push(&s->meta.chain, id);
         if (r >= 0)
                 r = layer_meta_write(s->fd, "meta.next", &s->meta);
-        if (r >= 0) {
-                r = stack_copy(box, id, cost, err);
-                if (r < 0) {
-                        snapshot_remove(s, NULL);
-                        return r;
-                }
-                r = renameat(s->fd, "meta.next", s->fd, "meta") < 0 ? -errno : 0;
-        }
         if (r < 0)
                 return give_up(box, s, r, err);
+        *ret_layer = s->meta.chain[strv_length(s->meta.chain) - 1];
         *ret = take_ptr(s);
+        return 0;
+}
+
+int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,
+                  struct hutch_error *err) {
+        struct layer_snapshot *s = NULL;
+        const char *layer = NULL;
+        int r = snapshot_prepare_copy(box, &s, &layer, err);
+
+        if (r < 0 || !s)
+                return r;
+        r = stack_copy(box, layer, cost, err);
+        if (r >= 0)
+                r = snapshot_finish(s, err);
+        if (r < 0) {
+                snapshot_remove(s, NULL);
+                snapshot_free(s);
+                return r;
+        }
+        *ret = s;
         return 0;
 }
 

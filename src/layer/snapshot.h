@@ -25,6 +25,10 @@ int snapshot_prepare(const struct layer_box *box, struct layer_snapshot **ret, s
 int snapshot_adopt(int fd, const char *id, struct layer_snapshot **ret, struct hutch_error *err);
 int snapshot_finish(struct layer_snapshot *snapshot, struct hutch_error *err);
 
+/* The same, with a frozen layer, *ret_layer, that stack_copy() is to fill. */
+int snapshot_prepare_copy(const struct layer_box *box, struct layer_snapshot **ret, const char **ret_layer,
+                          struct hutch_error *err);
+
 /* The same for a box that keeps its layers, which another process may hold: they are copied. They must not change
  * meanwhile. Adds to *cost. */
 int snapshot_copy(const struct layer_box *box, struct layer_snapshot **ret, struct tree_copied *cost,

@@ -27,7 +27,8 @@ static bool exists(int dir, const char *name) {
 }
 
 int stack_open_layer(const struct layer_box *box, size_t n) {
-        int fd = openat(box->fd, stack_number(n, "").text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const char *suffix = box->next ? STACK_NEXT : "";
+        int fd = openat(box->fd, stack_number(n, suffix).text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
 }
@@ -292,23 +293,41 @@ int stack_begin_replacing(struct layer_box *box, struct layer_meta *ret) {
         return r;
 }
 
-int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error *err) {
-        struct layer_meta next = {0};
-        int r;
+int stack_begin_chain(struct layer_box *box, char *const *chain, struct layer_meta *ret) {
+        int r = stack_begin_replacing(box, ret);
 
-        r = stack_begin_replacing(box, &next);
         if (r >= 0)
-                r = strv_copy(chain, &next.chain);
+                r = strv_copy(chain, &ret->chain);
         if (r >= 0)
                 r = frozen_ref(box->state, chain, box->meta.id);
-        for (size_t n = 0; r >= 0 && next.lowers[n]; n++) {
-                _cleanup_(closep) int model = stack_open_top(box, chain, n);
+        ret->linked = false;
+        return r;
+}
+
+int stack_make_next(struct layer_box *box, const struct layer_meta *next) {
+        int r = 0;
+
+        for (size_t n = 0; r >= 0 && next->lowers[n]; n++) {
+                _cleanup_(closep) int model = stack_open_top(box, next->chain, n);
 
                 r = model < 0 && model != -ENOENT
                             ? model
-                            : stack_make_fresh(box, n, model < 0 ? -1 : model, stack_number(n, ".next").text);
+                            : stack_make_fresh(box, n, model < 0 ? -1 : model, stack_number(n, STACK_NEXT).text);
         }
-        next.linked = false;
+        return r;
+}
+
+void stack_drop_next(struct layer_box *box, const struct layer_meta *next) {
+        forget_unfinished(box);
+        frozen_unref(box->state, next->chain, box->meta.chain, box->meta.id);
+}
+
+int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error *err) {
+        struct layer_meta next = {0};
+        int r = stack_begin_chain(box, chain, &next);
+
+        if (r >= 0)
+                r = stack_make_next(box, &next);
         if (r >= 0)
                 r = stack_commit(box, &next);
         layer_meta_done(&next);

@@ -32,7 +32,12 @@ void stack_unmounted(struct layer_box *box);
 int stack_compact(struct layer_box *box, struct hutch_error *err);
 #define STACK_MOST 100 /* layers, after which that is due */
 
-/* Gives the box another chain and fresh private layers. */
+/* Gives the box another chain and fresh private layers; in steps, of which stack_commit() is the last and only renames:
+ * until then the box has what it had, and the fresh layers, named by STACK_NEXT, can be dropped. */
+#define STACK_NEXT ".next"
+int stack_begin_chain(struct layer_box *box, char *const *chain, struct layer_meta *ret);
+int stack_make_next(struct layer_box *box, const struct layer_meta *next);
+void stack_drop_next(struct layer_box *box, const struct layer_meta *next);
 int stack_replace(struct layer_box *box, char *const *chain, struct hutch_error *err);
 
 /* Merges all layers into one private layer of the box: for a review, which handles only one. */

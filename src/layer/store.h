@@ -17,6 +17,7 @@ struct layer_box {
         int fd, lock;
         int state; /* the directory of all of hutch's state: boxes, layers, snapshots, trash */
         struct layer_meta meta;
+        bool next; /* its layers are those of stack_make_next() */
 };
 
 /* The directory of all boxes of this caller. */

@@ -128,6 +128,8 @@ struct session {
         struct run *box;
         struct channel channel;
         bool opened, over;
+        void (*entered)(void *user, const struct outcome *why); /* of a box that takes another's place */
+        void *entered_user;
         struct timer revive;
         struct shell shell;
         struct queue queue;

@@ -91,12 +91,14 @@ static void see_other(void *user, const struct process *p) {
 size_t session_list_others(const struct session *s, struct buf *ret) {
         struct others o = {.s = s, .ret = ret};
 
-        walk(run_init(s->box), 0, see_other, &o);
+        if (s->box)
+                walk(run_init(s->box), 0, see_other, &o);
         return o.n;
 }
 
 void session_signal_others(struct session *s, int sig) {
-        run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
+        if (s->box)
+                run_order(s->box, ORDER_OTHERS, sig, NULL, 0);
 }
 
 /* ---- what a command uses ----

@@ -13,6 +13,13 @@
 
 static int start_box(struct session *s, struct hutch_error *err);
 
+static void report_entered(struct session *s, const struct outcome *why) {
+        void (*entered)(void *, const struct outcome *) = take_ptr(s->entered);
+
+        if (entered)
+                entered(s->entered_user, why);
+}
+
 static void on_message(void *user, const struct init_message *message, int fd) {
         const char *prelude;
         struct session *s = user;
@@ -33,6 +40,7 @@ static void on_message(void *user, const struct init_message *message, int fd) {
                 if (!s->opened)
                         s->in.opened(s->in.user);
                 s->opened = true;
+                report_entered(s, NULL);
                 session_next(s);
                 break;
         case INIT_NO_SHELL:
@@ -97,6 +105,13 @@ static void give_up(struct session *s, const struct outcome *why) {
         s->in.ended(s->in.user, why);
 }
 
+static void forget_box(struct session *s) {
+        s->freeze.replies = s->shell.interrupts = 0;
+        late_free_all(s);
+        channel_done(&s->channel);
+        s->channel = (struct channel){.dir = -1};
+}
+
 /* A box that ran into a limit is started again. The shell gets the state of the last completed run; other processes,
  * and what was in directories without a layer, are lost. */
 static void on_revive(void *data) {
@@ -104,10 +119,7 @@ static void on_revive(void *data) {
         struct outcome failed = {.exit_code = 125};
 
         run_free(take_ptr(s->box));
-        s->freeze.replies = s->shell.interrupts = 0;
-        late_free_all(s);
-        channel_done(&s->channel);
-        s->channel = (struct channel){.dir = -1};
+        forget_box(s);
         if (s->in.layers && !s->in.plan->ephemeral)
                 layer_renew_held(s->in.layers, s->in.plan->n_layers);
         if (start_box(s, &failed.error) < 0)
@@ -124,6 +136,7 @@ static void on_box_done(void *user, struct run *box) {
         struct outcome why = *run_outcome(box);
         bool revive = s->opened && is_limit(why.reason);
 
+        report_entered(s, &why);
         if (s->queue.acting)
                 return; /* session_performed() comes back to it, or another session takes the place of this one */
         /* Restoring a state that runs into the limit again would repeat forever. */
@@ -154,7 +167,8 @@ const struct buf *session_late_output(const struct session *s) {
 static void on_box_event(void *user, const struct hutch_event *event) {
         struct session *s = user;
 
-        events_add(&s->events, event);
+        if (!s->entered) /* of its start: they were reported when the first one began */
+                events_add(&s->events, event);
 }
 
 static int start_box(struct session *s, struct hutch_error *err) {
@@ -203,11 +217,43 @@ int session_new(struct loop *loop, const struct session_input *input, struct ses
 }
 
 void session_performed(struct session *s) {
+        struct outcome failed = {.exit_code = 125};
+
         command_free(take_ptr(s->queue.acting));
-        if (s->box && run_outcome(s->box))
+        if (!s->box) {
+                error_set(&failed.error, HUTCH_E_SESSION_CLOSED, EPIPE, "the session's box is gone");
+                give_up(s, &failed);
+        } else if (run_outcome(s->box))
                 on_box_done(s, s->box);
         else
                 session_next(s);
+}
+
+void session_leave_box(struct session *s, void (*gone)(void *user), void *user) {
+        struct run *box = take_ptr(s->box);
+
+        shell_forget(s);
+        usage_stop(s);
+        timer_clear(s->loop, &s->shell.probe.timer);
+        s->shell.probe.on = false;
+        forget_box(s);
+        run_end(box, gone, user);
+}
+
+int session_enter_box(struct session *s, const char *state, size_t len,
+                      void (*entered)(void *user, const struct outcome *why), void *user, struct hutch_error *err) {
+        if (state != s->dump.text) {
+                free(s->dump.text);
+                s->dump.text = state ? strndup(state, len) : NULL;
+                s->dump.len = s->dump.text ? strlen(s->dump.text) : 0;
+                while (s->history.n > 0)
+                        free(s->history.texts[--s->history.n]);
+        }
+        s->dump.stale = true;
+        s->shell.failures = 0;
+        s->entered = entered;
+        s->entered_user = user;
+        return start_box(s, err);
 }
 
 const char *session_state(const struct session *s, size_t *ret_len) {

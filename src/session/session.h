@@ -63,6 +63,13 @@ const char *session_state(const struct session *s, size_t *ret_len);
  * that `old` has to report, and with `history` also the texts that were run. Call session_end() of `old` next. */
 void session_take_over(struct session *s, struct session *old, bool history);
 
+/* During an action: ends the box, whose place another one can take. `state` is what its shell begins with; unless that
+ * is session_state(), it forgets what was run. `entered` is called when its shell runs, or with the reason why it does
+ * not; the session is over then. */
+void session_leave_box(struct session *s, void (*gone)(void *user), void *user);
+int session_enter_box(struct session *s, const char *state, size_t len,
+                      void (*entered)(void *user, const struct outcome *why), void *user, struct hutch_error *err);
+
 /* What its box is to be started with, should it be started again. The old plan lives as long as the session. */
 void session_use_plan(struct session *s, const struct plan *plan);
 

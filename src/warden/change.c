@@ -8,9 +8,13 @@
  * change that fails puts the stack back so that it still lists them. So nothing is lost if the client is gone, the disk
  * is full or the box does not start.
  *
+ * Where the box works in private copies, a snapshot is a copy of what differs, and the box goes on. For going back
+ * a process of the warden's makes other copies beside them; then the box ends, renames put these in their place, and it
+ * is started again.
+ *
  * A snapshot is handed over by the descriptor of its directory. Until the client has finished it, it is removed when
  * the last process with this descriptor exits. */
-#include "served.h"
+#include "change.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,26 +35,6 @@
 #define START_MS 20000  /* for the second box; it is given up then */
 #define END_MS 15       /* after which the first box ends, if only its shell waits there: a client goes on before */
 #define SPARE 65536     /* bytes */
-
-struct change {
-        struct served *v;
-        struct change *next_of_all;
-        struct warden_change request;
-        int socket; /* -1: the client is gone */
-        struct watch *on_socket;
-        struct command *command; /* its place in the queue; NULL: it is no longer there */
-        struct timer later, limit;
-        struct layer_box *layers;
-        struct layer_snapshot *made; /* the snapshot */
-        struct layer_snapshot *undo; /* the layers before the change, where it took some of them away */
-        struct session *fresh;       /* the session in the second box */
-        struct plan *plan;           /* its plan */
-        bool replaced;               /* the stack does not list the layers that the box has mounted */
-        bool stands, failed, done;   /* done: the first box is to end */
-        bool answered;
-        struct session *first; /* in the box that is to end */
-        struct hutch_error err;
-};
 
 static const char *verb_of(const struct change *g) {
         if (g->request.what == CHANGE_SNAPSHOT)
@@ -75,15 +59,19 @@ static void change_free(struct change *g) {
         timer_clear(g->v->all->loop, &g->limit);
         watch_remove(&g->on_socket);
         closep(&g->socket);
+        copying_free(g->copying);
         snapshot_free(g->made);
         snapshot_free(g->undo);
+        snapshot_free(g->target);
+        layer_meta_done(&g->next);
+        free(g->shell);
         layer_free(g->layers);
         plan_free(g->plan);
         free(g);
 }
 
 /* Room on the disk for going back, taken before the change and given back before it is undone. */
-static int reserve(struct change *g) {
+int change_reserve(struct change *g) {
         _cleanup_(closep) int fd =
                 openat(g->layers->fd, "spare", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         static const char nothing_much[SPARE];
@@ -94,7 +82,7 @@ static int reserve(struct change *g) {
                      : 0;
 }
 
-static void release(struct change *g) {
+void change_release(struct change *g) {
         if (g->layers)
                 (void) unlinkat(g->layers->fd, "spare", 0);
 }
@@ -119,9 +107,9 @@ static void answer(struct change *g) {
         g->answered = true;
 }
 
-static void finish(struct change *g) {
+void change_finish(struct change *g) {
         answer(g);
-        release(g);
+        change_release(g);
         if (g->undo)
                 snapshot_drop(g->undo);
         change_free(g);
@@ -174,7 +162,7 @@ static int use_plan(struct change *g) {
 static void undo(struct change *g) {
         struct hutch_error ignored;
 
-        release(g);
+        change_release(g);
         if (g->replaced && stack_replace(g->layers, g->undo->meta.chain, &ignored) < 0 &&
             snapshot_finish(g->undo, &ignored) >= 0) {
                 error_set(&g->err, HUTCH_E_IO, EIO,
@@ -198,7 +186,7 @@ static void fail(struct change *g) {
                 g->command = NULL;
                 session_performed(v->session);
         }
-        finish(g);
+        change_finish(g);
 }
 
 /* ---- the second box ---- */
@@ -208,7 +196,7 @@ static void on_first_ended(void *user) {
 
         if (g->layers)
                 stack_unmounted(g->layers);
-        finish(g);
+        change_finish(g);
 }
 
 /* The client waits until the kernel has removed the first box only if something runs there that it wants to be gone. */
@@ -230,7 +218,7 @@ static void take_over(struct change *g) {
         callers_move(v->all->callers, old, v->session);
         session_take_over(v->session, old, g->request.what == CHANGE_SNAPSHOT);
         g->first = old;
-        release(g); /* the next change may reserve the same */
+        change_release(g); /* the next change may reserve the same */
         if (alone)
                 answer(g);
         timer_set(v->all->loop, &g->later, alone ? END_MS : 0);
@@ -300,7 +288,7 @@ static int start_second(struct change *g, const char *state, size_t len) {
 /* ---- the changes ---- */
 
 /* A process in the background writes to files that are about to be frozen. */
-static int check_alone(struct change *g) {
+int change_check_alone(struct change *g) {
         _cleanup_(buf_done) struct buf names = {0};
         size_t n = session_list_others(g->v->session, &names);
 
@@ -316,7 +304,7 @@ static int check_alone(struct change *g) {
                          (const char *) names.data);
 }
 
-static int keep_shell(struct change *g, const char *state, size_t len) {
+int change_keep_shell(struct change *g, const char *state, size_t len) {
         _cleanup_(buf_done) struct buf text = {0};
 
         if (g->request.whole)
@@ -332,13 +320,13 @@ static int make_snapshot(struct change *g, const char *state, size_t len) {
 
         if (!state)
                 return error_set(&g->err, HUTCH_E_IO, EIO, "the shell could not report its state");
-        r = check_alone(g);
+        r = change_check_alone(g);
         if (r >= 0 && touched) {
                 r = stack_freeze_mounted(g->layers, &g->err);
                 g->v->displaced = g->v->displaced || r >= 0;
         }
         if (r >= 0 && strv_length(g->layers->meta.chain) > STACK_MOST) {
-                r = reserve(g);
+                r = change_reserve(g);
                 if (r >= 0)
                         r = snapshot_prepare(g->layers, &g->undo, &g->err);
                 if (r >= 0)
@@ -348,7 +336,7 @@ static int make_snapshot(struct change *g, const char *state, size_t len) {
         if (r >= 0)
                 r = snapshot_prepare(g->layers, &g->made, &g->err);
         if (r >= 0)
-                r = keep_shell(g, state, len);
+                r = change_keep_shell(g, state, len);
         return r < 0 ? r : !move;
 }
 
@@ -359,7 +347,7 @@ static int go_back(struct change *g, char *const *chain) {
         if (r < 0)
                 return r;
         g->v->displaced = true;
-        r = reserve(g);
+        r = change_reserve(g);
         if (r >= 0)
                 r = snapshot_prepare(g->layers, &g->undo, &g->err);
         if (r >= 0)
@@ -368,14 +356,25 @@ static int go_back(struct change *g, char *const *chain) {
         return r;
 }
 
+int change_find_target(struct change *g, struct layer_snapshot **ret) {
+        _cleanup_(freep) char *root = NULL;
+        int r = path_dirname(g->v->layers, &root) < 0 ? error_oom(&g->err) : 0;
+
+        if (r >= 0)
+                r = snapshot_open(root, g->request.snapshot, NULL, ret, &g->err);
+        return r < 0 ? r : snapshot_check(g->layers, *ret, &g->err);
+}
+
 static int begin(struct change *g) {
         _cleanup_(snapshot_freep) struct layer_snapshot *snapshot = NULL;
-        _cleanup_(freep) char *root = NULL, *shell = NULL;
+        _cleanup_(freep) char *shell = NULL;
         char *const none[] = {NULL};
         size_t len = 0;
         const char *state = session_state(g->v->session, &len);
         int r = has_layers(g->v) ? layer_open_held(g->v->layers, &g->layers, &g->err) : 0;
 
+        if (r >= 0 && g->layers && plan_has_copies(g->v->plan))
+                return change_begin_in_copies(g, state, len);
         if (r >= 0 && g->request.what == CHANGE_SNAPSHOT) {
                 r = make_snapshot(g, state, len);
                 return r != 0 ? r : start_second(g, state, len);
@@ -385,11 +384,7 @@ static int begin(struct change *g) {
                 return r < 0 ? r : start_second(g, NULL, 0);
         }
         if (r >= 0)
-                r = path_dirname(g->v->layers, &root) < 0 ? error_oom(&g->err) : 0;
-        if (r >= 0)
-                r = snapshot_open(root, g->request.snapshot, NULL, &snapshot, &g->err);
-        if (r >= 0)
-                r = snapshot_check(g->layers, snapshot, &g->err);
+                r = change_find_target(g, &snapshot);
         if (r >= 0)
                 r = snapshot_get_shell(snapshot, &shell, &len, &g->err);
         if (r >= 0)
@@ -463,7 +458,7 @@ void change_add(struct served *v, const struct warden_change *request, int fds[8
                 return;
         }
         if (session_perform(v->session, perform, on_lost, g, &g->command, &g->err) < 0)
-                finish(g);
+                change_finish(g);
 }
 
 void changes_free(struct served *v) {
@@ -479,6 +474,10 @@ void changes_free(struct served *v) {
                         error_set(&g->err, HUTCH_E_SESSION_CLOSED, EPIPE, "the session was closed");
                 if (g->fresh)
                         served_end_box(v, take_ptr(g->fresh), nothing, NULL);
-                finish(g);
+                g->over = g->leaves;
+                if (g->over)
+                        v->boxes++; /* until that box is gone */
+                else
+                        change_finish(g);
         }
 }

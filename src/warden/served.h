@@ -44,6 +44,7 @@ struct sessions {
 };
 
 void served_send_error(int socket, const struct hutch_error *err);
+void served_box_gone(struct served *v); /* one of .boxes */
 void served_end_box(struct served *v, struct session *session, void (*gone)(void *user), void *user);
 
 /* change.c */

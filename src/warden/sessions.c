@@ -52,12 +52,7 @@ struct ending { /* a box */
         void *user;
 };
 
-static void on_box_gone(void *user) {
-        struct ending *e = user;
-        struct served *v = e->v;
-
-        e->gone(e->user);
-        free(e);
+void served_box_gone(struct served *v) {
         v->boxes--;
         if (v->boxes > 0)
                 return;
@@ -65,6 +60,14 @@ static void on_box_gone(void *user) {
                 free_retired(v);
         if (!v->session)
                 later(v->all);
+}
+
+static void on_box_gone(void *user) {
+        struct ending *e = user;
+
+        e->gone(e->user);
+        served_box_gone(e->v);
+        free(e);
 }
 
 static void nothing(void *user _unused_) {

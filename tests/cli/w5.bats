@@ -84,9 +84,9 @@ shows() { # shows TEXT: waits for it
         hutch session stop linked --discard
 }
 
-@test "W5f: a snapshot, restore, fork or reset whose client is killed at any moment loses no session" {
-        local ms id made what
-        hutch session start kept >/dev/null
+kill_clients() { # kill_clients ISOLATION
+        local ms id what
+        hutch session start kept --isolation "$1" --workspace cow >/dev/null
         hutch session run kept -c 'x=here; echo a > f'
         id=$(hutch snapshot --session kept)
         for ms in 001 003 005 007 009 012 016 022; do
@@ -102,17 +102,26 @@ a" ] || { [ "$what" = "session reset kept" ] && [ "$output" = "<>" ]; }
                 hutch session stop copy --discard 2>/dev/null || true
         done
 }
+@test "W5f: a snapshot, restore, fork or reset whose client is killed at any moment loses no session" {
+        kill_clients auto
+}
+
+@test "W5f: the same in private copies" {
+        kill_clients landlock
+}
 
 @test "W5f: a full disk fails a snapshot, restore, fork or reset, and the session goes on as it was" {
+        local isolation
         mkdir "$HOME/small"
         cat >"$HOME/full" <<'EOF'
 set -eu
+isolation=$1
 PATH=$HUTCH_BUILD:$PATH
 mount -t tmpfs -o size=6m,mode=755 t "$HOME/small"
 export XDG_STATE_HOME=$HOME/small/state
 trap 'hutch session stop full --discard >/dev/null 2>&1 || true; hutch session stop copy --discard >/dev/null 2>&1 || true; umount -l "$HOME/small"' EXIT
 mkdir "$XDG_STATE_HOME"
-hutch session start full >/dev/null
+hutch session start full --isolation "$isolation" --workspace cow >/dev/null
 hutch session run full -c 'x=here; echo a > f'
 id=$(hutch snapshot --session full)
 head -c 20M /dev/zero >"$HOME/small/filler" 2>/dev/null || true
@@ -133,12 +142,15 @@ a" ]
 done
 [ "$(hutch session run full -c 'echo "<$x>"; ls')" = "<>" ]
 EOF
-        if [ "$(id -u)" = 0 ]; then
-                unshare -m bash "$HOME/full"
-        else
-                unshare -Ucrm --map-current-user bash "$HOME/full" || unshare -Urm bash "$HOME/full"
-        fi
-        grep -q "^snapshot .*No space left" "$HOME/failed" # it was full
+        for isolation in auto landlock; do
+                if [ "$(id -u)" = 0 ]; then
+                        unshare -m bash "$HOME/full" $isolation
+                else
+                        unshare -Ucrm --map-current-user bash "$HOME/full" $isolation || unshare -Urm bash "$HOME/full" $isolation
+                fi
+                grep -q "^snapshot .*No space left" "$HOME/failed" # it was full
+                rm "$HOME/failed"
+        done
 }
 
 @test "W5f: another client's run is neither ended nor refused by a snapshot, a restore or a reset, which wait for it" {
