@@ -38,6 +38,8 @@ static int start_connection(struct relay *relay, struct flow *f, struct end *end
                 return f->into_box ? fd : -errno;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+        if (f->host)
+                flow_send_unpaced(fd);
         if (connect(fd, (struct sockaddr *) &sa, len) < 0 && errno != EINPROGRESS)
                 return -errno;
         end->source.fd = fd;

@@ -404,6 +404,10 @@ void relay_resume(struct relay *relay) {
                         (void) relay_watch(relay, &relay->listeners[k], EPOLLIN);
 }
 
+void flow_send_unpaced(int fd) {
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
 void flow_into_box(struct relay *relay, int fd, uint16_t port) {
         struct flow *f = relay->n_flows < relay->max_flows ? flow_new(relay, fd) : NULL;
 
@@ -411,6 +415,7 @@ void flow_into_box(struct relay *relay, int fd, uint16_t port) {
                 close(fd);
                 return;
         }
+        flow_send_unpaced(fd);
         f->into_box = true;
         f->port = port;
         f->address = loopback4;

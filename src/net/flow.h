@@ -75,6 +75,7 @@ struct flow {
         struct bytes again;                                 /* what the client sent after the first */
 };
 
+void flow_send_unpaced(int fd);                     /* to a peer on this machine; see gate.c */
 struct flow *flow_new(struct relay *relay, int fd); /* takes fd, of the client; -1: not accepted yet */
 void flow_begin(struct relay *relay, struct flow *f, const struct address *a, uint16_t port, const struct verdict *v);
 void flow_wait_in(struct flow *f, struct waiting *list, uint64_t due_ms);
