@@ -63,6 +63,7 @@ struct shell { /* the process that runs the commands */
         bool begins;       /* it has yet to read its state */
         bool reported;     /* a state of its own */
         unsigned failures; /* shells in a row that never answered */
+        unsigned given_up; /* boxes in a row in which none did */
         uint64_t since_us;
         pid_t pid;           /* as this process sees it */
         int stat, schedstat; /* its files in /proc */

@@ -112,8 +112,8 @@ static void forget_box(struct session *s) {
         s->channel = (struct channel){.dir = -1};
 }
 
-/* A box that ran into a limit is started again. The shell gets the state of the last completed run; other processes,
- * and what was in directories without a layer, are lost. */
+/* A box that ran into a limit, or in which no shell answers, is started again. The shell gets the state of the last
+ * completed run; other processes, and what was in directories without a layer, are lost. */
 static void on_revive(void *data) {
         struct session *s = data;
         struct outcome failed = {.exit_code = 125};
@@ -131,16 +131,26 @@ static bool is_limit(enum hutch_kill_reason reason) {
                reason == HUTCH_KILLED_DISK;
 }
 
+static void note_restart(struct session *s, const char *reason) {
+        events_note(&s->events, NOTICE_BOX_RESTARTED, NULL, NULL,
+                    "%s: it was started again, with the shell's state of the last completed run", reason);
+}
+
+/* Something in the box may have ended each shell, and is gone with it. The next one is given no second box. */
+static bool is_silent(const struct session *s, enum hutch_kill_reason reason) {
+        return s->shell.given_up == 1 && reason == HUTCH_KILLED_CANCELLED;
+}
+
 static void on_box_done(void *user, struct run *box) {
         struct session *s = user;
         struct outcome why = *run_outcome(box);
-        bool revive = s->opened && is_limit(why.reason);
+        bool silent = is_silent(s, why.reason), revive = s->opened && (silent || is_limit(why.reason));
 
         report_entered(s, &why);
         if (s->queue.acting)
                 return; /* session_performed() comes back to it, or another session takes the place of this one */
         /* Restoring a state that runs into the limit again would repeat forever. */
-        s->shell.failures = s->queue.now ? 0 : s->shell.failures + 1;
+        s->shell.failures = s->queue.now || silent ? 0 : s->shell.failures + 1;
         revive = revive && s->shell.failures <= REVIVALS_MOST;
 
         s->over = !revive;
@@ -152,11 +162,14 @@ static void on_box_done(void *user, struct run *box) {
                 give_up(s, &why);
                 return;
         }
+        if (silent) {
+                s->shell.given_up++; /* whatever ends the next one */
+                note_restart(s, "no shell in the session's box answered");
+        }
         if (s->queue.now)
                 end_command(s->queue.now, &why);
-        events_note(&s->events, NOTICE_BOX_RESTARTED, NULL, NULL,
-                    "a limit ended the session's box: it was started again, with the shell's state of the last "
-                    "completed run");
+        if (!silent)
+                note_restart(s, "a limit ended the session's box");
         timer_set(s->loop, &s->revive, 0); /* not within the box's own call */
 }
 

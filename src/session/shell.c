@@ -140,7 +140,7 @@ static void take_record(struct session *s, char *record, size_t len) {
         case 'R':
                 if (!c || number != c->number || c->answered)
                         break;
-                s->shell.failures = 0;
+                s->shell.failures = s->shell.given_up = 0;
                 status = strtol(rest, &end, 10);
                 command_answered(c, end == rest ? 125 : (int) (status & 255));
                 break;
@@ -316,8 +316,10 @@ void shell_ended(struct session *s, int status) {
         shell_forget(s);
         if (c && !c->answered && !c->unsent)
                 command_answered(c, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-        if (s->shell.failures > 2 * FAILURES_MOST || shell_start(s) < 0)
-                run_stop(s->box, HUTCH_KILLED_CANCELLED);
+        if (s->shell.failures <= 2 * FAILURES_MOST && shell_start(s) >= 0)
+                return;
+        s->shell.given_up++;
+        run_stop(s->box, HUTCH_KILLED_CANCELLED);
 }
 
 void shell_init(struct session *s) {

@@ -139,6 +139,24 @@ static void endless_state(void) {
         hutch_box_close(box);
 }
 
+/* A job that ends each shell before it answers: the box is started again without it. A shell that is quicker has a
+ * command ended now and then. */
+static void killer(void) {
+        hutch_box *box = open_session(context, NULL);
+        bool good = false;
+
+        run_quietly(box, "touch /tmp/kept; (while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p = $BASHPID ] || "
+                         "kill -9 $p; done 2>/dev/null; done) & disown");
+        for (int i = 0; i < 50 && !good; i++) {
+                hutch_result *r = run_for(box, "ls /tmp/kept", 60000);
+
+                good = tap_ret == 0 && !strcmp(r->output[1], "/tmp/kept\n");
+                hutch_result_free(r);
+        }
+        ok(good, "a job that ends each shell: the session goes on");
+        hutch_box_close(box);
+}
+
 /* A program at the shell of a person who left: nothing but its own will would end it. */
 static void never_leaves(void) {
         static const char line[] = "trap '' HUP; sh -c 'trap : HUP; touch /tmp/sits; while :; do sleep 1000; done'\n";
@@ -247,6 +265,7 @@ int main(void) {
         many_jobs();
         bad_state();
         endless_state();
+        killer();
         never_leaves();
         starters_streams();
         replaced();
