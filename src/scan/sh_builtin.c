@@ -164,7 +164,7 @@ void eval_assign(struct eval *ev, const struct sh_word *word) {
         match_assignment(ev->s, ev->unit, word->off, text_str(&line), line.len);
         scan_later(ev, word, v);
         if (streq(var->name, "PATH"))
-                var->later = arena_copy(ev->arena, v.s, v.len);
+                ev->path = arena_copy(ev->arena, v.s, v.len);
         if (dynamic)
                 v = (struct value){.s = "", .fetched = memchr(v.s, '\2', v.len), .hidden = memchr(v.s, '\3', v.len)};
         if (word->raw[word->name_len] == '[') {

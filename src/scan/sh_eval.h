@@ -58,8 +58,10 @@ struct eval {
         size_t budget;   /* bytes that expansions may still make */
         const char *cwd; /* the directory that was entered, as far as known, from where the script begins */
         size_t cwd_len;
-        bool any_tree; /* directories with fetched files */
-        size_t calls;  /* bytes of functions' bodies that may still be walked for calls of them */
+        const char *path;           /* what the script assigned to PATH, with what is not known as \1 */
+        bool any_file, any_program; /* of the script's own making; in a directory of programs */
+        bool any_tree;              /* directories with fetched files */
+        size_t calls;               /* bytes of functions' bodies that may still be walked for calls of them */
 };
 
 /* Notes that something was not looked at, which a script must not get by with. Returns a value that is unknown. */

@@ -19,16 +19,24 @@ struct value eval_give_up(struct eval *ev) {
 /* ---- variables ---- */
 
 /* By random bytes of the process, so that no script can choose names that meet. */
+static uint64_t hash_seed(void) {
+        const void *bytes = (const void *) getauxval(AT_RANDOM);
+        uint64_t seed = 0;
+
+        if (bytes)
+                memcpy(&seed, bytes, sizeof(seed));
+        return seed | 1;
+}
+
 static size_t hash(const char *s, size_t len) {
         static uint64_t seed;
-        const void *bytes = (const void *) getauxval(AT_RANDOM);
         uint64_t h;
 
-        if (!seed && bytes)
-                memcpy(&seed, bytes, sizeof(seed));
-        h = seed | 1;
+        if (!seed)
+                seed = hash_seed();
+        h = seed;
         while (len-- > 0)
-                h = (h ^ (unsigned char) *s++) * (seed | 1);
+                h = (h ^ (unsigned char) *s++) * seed;
         return (size_t) (h ^ h >> 32);
 }
 

@@ -1,5 +1,6 @@
 /* What comes from another machine: downloads, archives that are unpacked, repositories that are cloned, and where their
  * files are found again. A directory with such files is noted by its name with a slash at the end. */
+#include <stdio.h>
 #include <string.h>
 
 #include "sh_eval.h"
@@ -286,16 +287,6 @@ static bool is_extraction(const struct command *c) {
 
 /* ---- commands ---- */
 
-/* Programs that run what is in the files that they are given, as scripts of packages do. */
-static bool runs_its_files(const char *name) {
-        static const char *const names[] = {"dpkg", "rpm", "apt", "apt-get", "pip", "pip3", "npm", "at", "insmod"};
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-                if (streq(name, names[i]))
-                        return true;
-        return false;
-}
-
 static bool has_fetched_argument(struct eval *ev, const struct command *c) {
         for (size_t i = 1; i < c->argc; i++) {
                 const struct field *f = &c->argv[i];
@@ -314,33 +305,79 @@ static bool makes_fetched(struct eval *ev, const struct command *c) {
         return find_tree(ev, file.s, file.len);
 }
 
-bool fetch_note(struct eval *ev, const struct command *c, struct value input) {
-        const char *n = c->name, *verb = c->argc > 1 ? c->argv[1].s : "";
+/* What programs do with files, as far as it counts here. */
+enum use { USE_CD, USE_CLONE, USE_CHECKOUT, USE_TAR, USE_UNPACK, USE_EXPAND, USE_MAKE, USE_RUN };
 
-        if (streq(n, "cd") || streq(n, "pushd") || streq(n, "popd"))
+static const struct {
+        const char *name;
+        enum use use;
+        const char *option; /* the directory */
+} uses[] = {                /* in the order of their names */
+            {"7z", USE_UNPACK, "-o"},      {"7za", USE_UNPACK, "-o"},    {"apt", USE_RUN, NULL},
+            {"apt-get", USE_RUN, NULL},    {"at", USE_RUN, NULL},        {"bsdtar", USE_TAR, "-C"},
+            {"bunzip2", USE_EXPAND, NULL}, {"bzip2", USE_EXPAND, NULL},  {"cd", USE_CD, NULL},
+            {"cpio", USE_UNPACK, "-D"},    {"dpkg", USE_RUN, NULL},      {"enable", USE_RUN, NULL},
+            {"git", USE_CLONE, NULL},      {"gmake", USE_MAKE, NULL},    {"gunzip", USE_EXPAND, NULL},
+            {"gzip", USE_EXPAND, NULL},    {"hg", USE_CLONE, NULL},      {"insmod", USE_RUN, NULL},
+            {"make", USE_MAKE, NULL},      {"ninja", USE_MAKE, NULL},    {"npm", USE_RUN, NULL},
+            {"pax", USE_UNPACK, "-D"},     {"pip", USE_RUN, NULL},       {"pip3", USE_RUN, NULL},
+            {"popd", USE_CD, NULL},        {"pushd", USE_CD, NULL},      {"rpm", USE_RUN, NULL},
+            {"svn", USE_CHECKOUT, NULL},   {"tar", USE_TAR, "-C"},       {"unxz", USE_EXPAND, NULL},
+            {"unzip", USE_UNPACK, "-d"},   {"unzstd", USE_EXPAND, NULL}, {"xz", USE_EXPAND, NULL},
+            {"zstd", USE_EXPAND, NULL}};
+
+static size_t find_use(const char *name) {
+        size_t low = 0, high = ARRAY_SIZE(uses);
+
+        while (low < high) {
+                size_t middle = (low + high) / 2;
+                int order = strcmp(name, uses[middle].name);
+
+                if (order == 0)
+                        return middle;
+                if (order < 0)
+                        high = middle;
+                else
+                        low = middle + 1;
+        }
+        return ARRAY_SIZE(uses);
+}
+
+bool fetch_note(struct eval *ev, const struct command *c, struct value input) {
+        const char *verb = c->argc > 1 ? c->argv[1].s : "";
+        size_t at = find_use(c->name);
+
+        if (at == ARRAY_SIZE(uses))
+                return false;
+        switch (uses[at].use) {
+        case USE_CD:
                 enter(ev, c);
-        else if (streq(n, "git") || streq(n, "hg")) {
+                return false;
+        case USE_CLONE:
                 for (size_t i = 1; i + 1 < c->argc; i++)
                         if (streq(c->argv[i].s, "clone"))
                                 note_clone(ev, c, i + 1);
-        } else if (streq(n, "svn") && (streq(verb, "checkout") || streq(verb, "co") || streq(verb, "export")))
-                note_clone(ev, c, 2);
-        else if ((streq(n, "tar") || streq(n, "bsdtar")) && is_extraction(c))
-                note_unpacked(ev, c, input, "-C");
-        else if (streq(n, "unzip"))
-                note_unpacked(ev, c, input, "-d");
-        else if (streq(n, "7z") || streq(n, "7za"))
-                note_unpacked(ev, c, input, "-o");
-        else if (streq(n, "cpio") || streq(n, "pax"))
-                note_unpacked(ev, c, input, "-D");
-        else if (streq(n, "gunzip") || streq(n, "unxz") || streq(n, "bunzip2") || streq(n, "unzstd") ||
-                 streq(n, "gzip") || streq(n, "xz") || streq(n, "bzip2") || streq(n, "zstd"))
+                return false;
+        case USE_CHECKOUT:
+                if (streq(verb, "checkout") || streq(verb, "co") || streq(verb, "export"))
+                        note_clone(ev, c, 2);
+                return false;
+        case USE_TAR:
+                if (is_extraction(c))
+                        note_unpacked(ev, c, input, uses[at].option);
+                return false;
+        case USE_UNPACK:
+                note_unpacked(ev, c, input, uses[at].option);
+                return false;
+        case USE_EXPAND:
                 note_expanded(ev, c);
-        else if (streq(n, "make") || streq(n, "gmake") || streq(n, "ninja"))
+                return false;
+        case USE_MAKE:
                 return makes_fetched(ev, c);
-        else if (streq(n, "enable"))
+        case USE_RUN: /* what is in the files that they are given, as scripts of packages */
                 return has_fetched_argument(ev, c);
-        return runs_its_files(n) && has_fetched_argument(ev, c);
+        }
+        return false;
 }
 
 static bool is_program_in(struct eval *ev, const char *dir, size_t n, const struct field *name, char ret[PATH_MOST],
@@ -356,9 +393,9 @@ static bool is_program_in(struct eval *ev, const char *dir, size_t n, const stru
 
 /* The file that the script put where programs are looked up: in a directory of PATH, or in one that is named bin. */
 struct field find_program(struct eval *ev, const struct field *name) {
-        const struct variable *path = eval_variable(ev, "PATH", 4, false), *bin;
-        const char *at = path ? path->later : NULL;
-        char found[PATH_MOST], of_bin[PATH_MOST] = "bin/";
+        const struct variable *bin;
+        const char *at = ev->any_file || ev->any_tree ? ev->path : NULL;
+        char found[PATH_MOST];
         size_t len;
 
         for (unsigned dirs = 0; at && *at && dirs < SEARCHED_MOST; dirs++) {
@@ -368,11 +405,10 @@ struct field find_program(struct eval *ev, const struct field *name) {
                         return (struct field){.s = arena_copy(ev->arena, found, len), .len = len, .off = name->off};
                 at += n + (at[n] == ':');
         }
-        if (4 + name->len >= PATH_MOST)
+        if (!ev->any_program || 4 + name->len >= PATH_MOST)
                 return (struct field){.s = ""};
-        memcpy(of_bin + 4, name->s, name->len);
-        len = 4 + name->len;
-        bin = eval_variable(ev, of_bin, len, false);
+        len = (size_t) snprintf(found, sizeof(found), "bin/%s", name->s);
+        bin = eval_variable(ev, found, len, false);
         return bin && bin->is_program ? (struct field){.s = bin->name, .len = len, .off = name->off}
                                       : (struct field){.s = ""};
 }

@@ -353,6 +353,8 @@ static void set_file(struct eval *ev, const char *name, size_t len, struct value
 
         var->is_file = true;
         var->is_program = program;
+        ev->any_file = true;
+        ev->any_program = ev->any_program || program;
         var->file = content;
 }
 
@@ -381,6 +383,8 @@ const struct variable *find_file(struct eval *ev, const char *name, size_t len) 
         var = len ? eval_variable(ev, name, len, false) : NULL;
         if (var && (var->is_file || var->file.known || var->file.fetched))
                 return var;
+        if (!ev->any_file)
+                return NULL;
         var = path_from_here(ev, name, len, full, &len) ? eval_variable(ev, full, len, false) : NULL;
         return var && var->is_file ? var : NULL;
 }
