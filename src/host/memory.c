@@ -1,9 +1,12 @@
-/* See memory.h. Only the soft limit is lowered, so that a child needs no right to raise it again. */
+/* See memory.h. Only the soft limit is lowered, so that a child needs no right to raise it again. The sanitizers map
+ * far more than they use, so with them there is no bound. */
 #include "memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+
+#include "../base/sanitizer.h"
 
 static struct rlimit before;
 static bool bound;
@@ -14,7 +17,7 @@ int memory_bound(uint64_t most) {
         if (getrlimit(RLIMIT_DATA, &before) < 0)
                 return -errno;
         limit = before;
-        if (limit.rlim_cur > most) /* RLIM_INFINITY is the largest number */
+        if (!SANITIZED && limit.rlim_cur > most) /* RLIM_INFINITY is the largest number */
                 limit.rlim_cur = most;
         if (setrlimit(RLIMIT_DATA, &limit) < 0)
                 return -errno;
