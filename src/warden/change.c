@@ -218,6 +218,7 @@ static void take_over(struct change *g) {
         callers_move(v->all->callers, old, v->session);
         session_take_over(v->session, old, g->request.what == CHANGE_SNAPSHOT);
         g->first = old;
+        v->boxes++; /* its plan is in use until it ends, however many other boxes end before */
         change_release(g); /* the next change may reserve the same */
         if (alone)
                 answer(g);
@@ -225,9 +226,13 @@ static void take_over(struct change *g) {
 }
 
 static void end_first(struct change *g) {
-        timer_clear(g->v->all->loop, &g->later);
-        if (g->first)
-                served_end_box(g->v, take_ptr(g->first), on_first_ended, g);
+        struct served *v = g->v;
+
+        timer_clear(v->all->loop, &g->later);
+        if (!g->first)
+                return;
+        served_end_box(v, take_ptr(g->first), on_first_ended, g);
+        served_box_gone(v); /* it counts as one that is ending from here on */
 }
 
 static void on_later(void *data) {

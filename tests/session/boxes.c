@@ -174,12 +174,12 @@ static void in_a_row(hutch_context *context) {
                 hutch_result_free(run_text(box, "echo 2 >f"));
                 MUST(hutch_box_restore(box, s, &tap_err));
                 MUST(hutch_box_restore(box, s, &tap_err));
-                snprintf(text, sizeof(text), "echo 3 >>f; sleep %s &", mark_of(77));
+                snprintf(text, sizeof(text), "echo 3 >>f; sleep %s &", mark_of(7));
                 hutch_result_free(run_text(box, text));
-                await_processes(mark_of(77), 1);
+                await_processes(mark_of(7), 1);
                 MUST(hutch_box_restore(box, s, &tap_err));
                 if (i == 0)
-                        ok(count_processes(mark_of(77)) == 0, "what ran before a restore has ended when it returns");
+                        ok(count_processes(mark_of(7)) == 0, "what ran before a restore has ended when it returns");
                 MUST(hutch_box_fork(box, &fork, &tap_err));
                 r = run_text(i % 2 ? box : fork, "cat f");
                 if (i < 2)
