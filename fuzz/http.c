@@ -18,7 +18,7 @@ static size_t count(const struct buf *b, const char *text) {
 
 /* What is written reads back as one request with the credential in it, once. */
 static void request(const char *data, size_t len) {
-        const struct http_lent lent = {"example.org", "X-Lent", "the credential"};
+        const struct http_grant grant = {"example.org", "X-Credential", "the credential"};
         _cleanup_(buf_done) struct buf b = {0};
         struct http_head h, again;
         unsigned status;
@@ -27,11 +27,11 @@ static void request(const char *data, size_t len) {
                 return;
         if (h.len > len)
                 abort();
-        http_put_request(&b, &h, &lent);
+        http_put_request(&b, &h, &grant);
         if (http_parse_request((const char *) b.data, b.len, &again, &status) < 0 || again.len != b.len)
                 abort();
         if (!http_is(again.host, "example.org") || again.body != h.body || again.length != h.length ||
-            count(&b, "\r\nX-Lent: the credential\r\n") != 1)
+            count(&b, "\r\nX-Credential: the credential\r\n") != 1)
                 abort();
 }
 

@@ -133,8 +133,8 @@ static void why_host(const struct hutch_policy *p, const struct plan *plan, cons
 }
 
 /* HOST.hutch.internal leads to HOST where a credential says so, and nowhere else. */
-static bool why_lent(const struct plan *plan, const char *target, const struct net_rule *wanted, bool *ret_allowed,
-                     struct buf *b) {
+static bool why_credential(const struct plan *plan, const char *target, const struct net_rule *wanted,
+                           bool *ret_allowed, struct buf *b) {
         size_t stem = wanted->kind == RULE_NAME ? credential_stem(wanted->name) : 0;
         char **texts = plan->network.credentials, text[512];
         struct credential c;
@@ -263,7 +263,7 @@ int hutch_why(const hutch_policy *policy, const char *target, bool *ret_allowed,
                 r = net_rule_parse(host, 0, &wanted, err);
                 if (r < 0)
                         return r;
-                if (!why_lent(plan, host, &wanted, ret_allowed, &b))
+                if (!why_credential(plan, host, &wanted, ret_allowed, &b))
                         why_host(policy, plan, host, &wanted, ret_allowed, &b);
         }
         *ret = buf_take_string(&b);

@@ -1,4 +1,4 @@
-/* What the address sanitizer has to be told; nothing in ordinary builds.
+/* What the address sanitizer has to know; nothing in ordinary builds.
  *
  * A child that shares our memory and leaves it by exec leaves the red zones of its stack behind; its frames are larger,
  * too. */

@@ -201,10 +201,12 @@ static bool is_apart(const hutch_box *box) {
         return !box_is_session(box) && box->context->kind == HUTCH_WARDEN_SELF;
 }
 
-/* A first run that left no name in any layer: nothing is to be listed, or recorded for a further run. */
+/* A first run that left no name in any layer: nothing is to be listed, or recorded for a further run. What was done in
+ * a private copy becomes names of the layer with the listing. */
 static bool is_bare(const hutch_box *box) {
         return box->n_since == 0 && box->keep_changes && !box_is_session(box) &&
-               strv_length(box->layers->meta.chain) == 0 && !stack_is_touched(box->layers);
+               strv_length(box->layers->meta.chain) == 0 && !layer_has_copies(box->layers) &&
+               !stack_is_touched(box->layers);
 }
 
 /* A kept box with nothing to keep is removed at once; one with frozen layers has a history, and stays. */

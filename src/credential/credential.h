@@ -15,7 +15,7 @@ enum { CREDENTIAL_LINK = 3, CREDENTIAL_CONFIG = 4, CREDENTIAL_SECRETS = 5 };
 
 #define EXCHANGES_MOST 512
 
-struct lent { /* one credential */
+struct grant { /* one credential */
         struct credential credential;
         char host[NAME_MAX_LENGTH + 8];   /* with the port, where it is not 443 */
         char inside[NAME_MAX_LENGTH + 8]; /* the name that the box uses */
@@ -27,8 +27,8 @@ struct exchange;
 struct lender {
         int epoll, link;
         struct ssl_ctx_st *tls;
-        struct lent *lent;
-        size_t n_lent;
+        struct grant *grants;
+        size_t n_grants;
         struct exchange *exchanges[EXCHANGES_MOST];
         size_t n_exchanges;
         uint32_t next_id;

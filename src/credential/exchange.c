@@ -214,8 +214,8 @@ static bool is_for(struct http_slice host, const char *inside) {
 }
 
 static int take_request(struct lender *l, struct exchange *e) {
-        const struct lent *lent = &l->lent[e->index];
-        const struct http_lent put = {lent->host, lent->credential.header, lent->value};
+        const struct grant *grant = &l->grants[e->index];
+        const struct http_grant put = {grant->host, grant->credential.header, grant->value};
         _cleanup_(buf_done) struct buf b = {0};
         struct http_head h;
         unsigned status;
@@ -235,7 +235,7 @@ static int take_request(struct lender *l, struct exchange *e) {
                 refuse(l, e, status, "the request cannot be passed on: its head is ambiguous or not HTTP/1.1");
                 return 1;
         }
-        if (!is_for(h.host, lent->inside)) {
+        if (!is_for(h.host, grant->inside)) {
                 refuse(l, e, 421, "this address serves one host only: use its name" CREDENTIAL_SUFFIX " in the URL");
                 return 1;
         }
@@ -282,7 +282,7 @@ static int shake_hands(struct lender *l, struct exchange *e) {
         if (r == -EAGAIN)
                 return 0;
         if (r < 0) {
-                snprintf(text, sizeof(text), "no TLS with %.120s: %.60s", l->lent[e->index].host, why);
+                snprintf(text, sizeof(text), "no TLS with %.120s: %.60s", l->grants[e->index].host, why);
                 report(l, e, text);
                 refuse(l, e, 502, text);
                 return 1;
@@ -324,7 +324,7 @@ static int read_server(struct lender *l, struct exchange *e) {
                 store_done(&e->response);
         if (n == -EAGAIN)
                 return 0;
-        if (e->asking == PHASE_HEAD) { /* it closed an idle connection, or sent what nobody asked for */
+        if (e->asking == PHASE_HEAD) { /* it closed an idle connection, or sent what was not asked for */
                 store_done(&e->response);
                 close_server(l, e);
                 return 1;
@@ -549,7 +549,7 @@ static struct exchange **find_place(struct lender *l) {
 
 void exchange_begin(struct lender *l, size_t index, int fd) {
         static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        struct exchange **place = index < l->n_lent ? find_place(l) : NULL, *e = place ? calloc(1, sizeof(*e)) : NULL;
+        struct exchange **place = index < l->n_grants ? find_place(l) : NULL, *e = place ? calloc(1, sizeof(*e)) : NULL;
 
         if (!e) {
                 (void) send(fd, full, sizeof(full) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -582,7 +582,7 @@ void exchange_dialed(struct lender *l, const struct credential_message *m, int f
         }
         e->server.fd = fd;
         e->address = m->address;
-        e->ssl = tls_open(l->tls, l->lent[e->index].credential.host, fd);
+        e->ssl = tls_open(l->tls, l->grants[e->index].credential.host, fd);
         e->up = UP_HANDSHAKE;
         e->reused = false;
         if (!e->ssl)

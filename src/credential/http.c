@@ -346,13 +346,13 @@ static bool is_named_by_connection(struct http_slice fields, struct http_slice w
         return false;
 }
 
-static void put_fields(struct buf *b, const struct http_head *h, const char *lent) {
+static void put_fields(struct buf *b, const struct http_head *h, const char *grant) {
         const char *at = h->fields.at, *end = h->fields.at + h->fields.len;
         struct http_slice line, name, value;
 
         while (at < end && take_line(&at, end, &line) >= 0 && split_field(line, &name, &value) >= 0) {
                 if (is_of_connection(name) || is_named_by_connection(h->fields, name) ||
-                    (lent && (is_of_caller(name) || is_named(name, lent))))
+                    (grant && (is_of_caller(name) || is_named(name, grant))))
                         continue;
                 put(b, name);
                 buf_puts(b, ": ");
@@ -361,13 +361,13 @@ static void put_fields(struct buf *b, const struct http_head *h, const char *len
         }
 }
 
-void http_put_request(struct buf *b, const struct http_head *h, const struct http_lent *lent) {
+void http_put_request(struct buf *b, const struct http_head *h, const struct http_grant *grant) {
         put(b, h->method);
         buf_puts(b, " ");
         put(b, h->target);
-        buf_printf(b, " HTTP/1.1\r\nHost: %s\r\n", lent->host);
-        put_fields(b, h, lent->header);
-        buf_printf(b, "%s: %s\r\n", lent->header, lent->value);
+        buf_printf(b, " HTTP/1.1\r\nHost: %s\r\n", grant->host);
+        put_fields(b, h, grant->header);
+        buf_printf(b, "%s: %s\r\n", grant->header, grant->value);
         if (h->body == HTTP_CHUNKED)
                 buf_puts(b, "Transfer-Encoding: chunked\r\n");
         else if (h->has_length)

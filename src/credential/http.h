@@ -34,11 +34,11 @@ int http_parse_response(const char *data, size_t len, bool head, struct http_hea
 
 bool http_is(struct http_slice slice, const char *text); /* without regard to case */
 
-struct http_lent { /* what a request gets in place of the box's own */
+struct http_grant { /* what a request gets in place of the box's own */
         const char *host, *header, *value;
 };
 
-void http_put_request(struct buf *b, const struct http_head *h, const struct http_lent *lent);
+void http_put_request(struct buf *b, const struct http_head *h, const struct http_grant *grant);
 /* `chunked`: the body is written in chunks; `close`: the connection ends after it. */
 void http_put_response(struct buf *b, const struct http_head *h, bool chunked, bool close);
 

@@ -34,24 +34,24 @@ static int take_secrets(struct lender *l, const struct relay_config *config, con
                 n++;
         if (n == 0 || n > CREDENTIALS_MOST || config->credentials[n] || secrets->values[n])
                 return error_set(err, HUTCH_E_INTERNAL, EBADMSG, "cannot read the credentials");
-        l->lent = calloc(n, sizeof(*l->lent));
-        if (!l->lent)
+        l->grants = calloc(n, sizeof(*l->grants));
+        if (!l->grants)
                 return error_oom(err);
-        for (; l->n_lent < n; l->n_lent++) {
-                struct lent *lent = &l->lent[l->n_lent];
+        for (; l->n_grants < n; l->n_grants++) {
+                struct grant *grant = &l->grants[l->n_grants];
                 struct buf value = {0};
-                int r = credential_parse(config->credentials[l->n_lent], &lent->credential, err);
+                int r = credential_parse(config->credentials[l->n_grants], &grant->credential, err);
 
                 if (r < 0)
                         return r;
-                if (credential_value(&lent->credential, secrets->values[l->n_lent], &value) < 0)
+                if (credential_value(&grant->credential, secrets->values[l->n_grants], &value) < 0)
                         return error_set(err, HUTCH_E_INTERNAL, EBADMSG, "cannot read the credentials");
-                lent->value = buf_take_string(&value);
-                if (!lent->value)
+                grant->value = buf_take_string(&value);
+                if (!grant->value)
                         return error_oom(err);
-                snprintf(lent->inside, sizeof(lent->inside), "%s" CREDENTIAL_SUFFIX, lent->credential.host);
-                snprintf(lent->host, sizeof(lent->host), lent->credential.port == 443 ? "%s" : "%s:%u",
-                         lent->credential.host, lent->credential.port);
+                snprintf(grant->inside, sizeof(grant->inside), "%s" CREDENTIAL_SUFFIX, grant->credential.host);
+                snprintf(grant->host, sizeof(grant->host), grant->credential.port == 443 ? "%s" : "%s:%u",
+                         grant->credential.host, grant->credential.port);
         }
         return 0;
 }

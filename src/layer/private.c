@@ -137,6 +137,17 @@ int layer_freeze_copies(const struct layer_box *box, const char *id, struct hutc
         return r < 0 ? r : stack_copy(box, id, &cost, err);
 }
 
+bool layer_has_copies(const struct layer_box *box) {
+        bool any = false;
+
+        for (size_t n = 0; !any && box->meta.lowers && box->meta.lowers[n]; n++) {
+                _cleanup_(closep) int directory = stack_open_layer(box, n);
+
+                any = directory < 0 || exists(directory, MIRROR_COPY);
+        }
+        return any;
+}
+
 void layer_drop_copies(const struct layer_box *box) {
         for (size_t n = 0; box->meta.lowers && box->meta.lowers[n]; n++) {
                 _cleanup_(closep) int directory = stack_open_layer(box, n);

@@ -20,6 +20,9 @@ int layer_copy_path(const struct layer_box *box, size_t n, char **ret);
  * boxes are of one length. */
 int layer_name_copies(const struct layer_box *box, char *text, size_t len);
 
+/* Whether its runs work in copies, so that what they change is not in the uppers yet. */
+bool layer_has_copies(const struct layer_box *box);
+
 /* Brings the n-th upper up to date; nothing to do without a copy. The box may run. */
 int layer_sync_copy(const struct layer_box *box, size_t n, struct hutch_error *err);
 

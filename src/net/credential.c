@@ -11,7 +11,7 @@
 #include "../base/strv.h"
 #include "../base/wire.h"
 
-/* What is behind the '=' is not repeated: somebody may have written the credential itself. */
+/* What is behind the '=' is not repeated: the person may have written the credential itself. */
 static int refuse(struct hutch_error *err, const char *text, const char *why) {
         return error_set(err, HUTCH_E_POLICY_INVALID, EINVAL, "'%.*s=…' is not HOST[:PORT]=ENV_NAME[:HEADER]: %s",
                          (int) strcspn(text, "="), text, why);

@@ -39,8 +39,9 @@ static int enter(int netns, struct hutch_error *err) {
         return 0;
 }
 
-/* What the box and the relay send each other never leaves the machine: nothing gets lost, nobody else waits. A default
- * that paces what it sends (BBR) halves a stream there. Where /proc/sys cannot be written the host's default remains.
+/* What the box and the relay send each other never leaves the machine: nothing gets lost, no other connection waits. A
+ * default that paces what it sends (BBR) halves a stream there. Where /proc/sys cannot be written the host's default
+ * remains.
  */
 static void send_without_pacing(void) {
         _cleanup_(closep) int fd = open("/proc/sys/net/ipv4/tcp_congestion_control", O_WRONLY | O_CLOEXEC);

@@ -22,7 +22,7 @@ struct dial { /* a connection to a host, until it is made; with an upstream prox
         struct source source;
         struct dial *next;
         uint32_t id;
-        struct borrowed *borrowed;
+        struct stand_in *stand_in;
         struct address address;
         size_t next_address;
         uint64_t until_ms;
@@ -31,7 +31,7 @@ struct dial { /* a connection to a host, until it is made; with an upstream prox
         bool asked, dead;
 };
 
-struct borrowed { /* a credential */
+struct stand_in { /* a credential */
         struct credential credential;
         struct address inside;
         struct address found[2 * DNS_ADDRESSES];
@@ -49,25 +49,25 @@ int handoff_read_config(struct relay *relay, struct hutch_error *err) {
         if (n > CREDENTIALS_MOST)
                 return error_set(err, HUTCH_E_POLICY_INVALID, E2BIG, "too many credentials: at most %d",
                                  CREDENTIALS_MOST);
-        relay->borrowed = calloc(n + 1, sizeof(*relay->borrowed));
-        if (!relay->borrowed)
+        relay->stand_ins = calloc(n + 1, sizeof(*relay->stand_ins));
+        if (!relay->stand_ins)
                 return error_oom(err);
-        for (; relay->n_borrowed < n; relay->n_borrowed++) {
-                struct borrowed *b = &relay->borrowed[relay->n_borrowed];
-                int r = credential_parse(texts[relay->n_borrowed], &b->credential, err);
+        for (; relay->n_stand_ins < n; relay->n_stand_ins++) {
+                struct stand_in *b = &relay->stand_ins[relay->n_stand_ins];
+                int r = credential_parse(texts[relay->n_stand_ins], &b->credential, err);
 
                 if (r < 0)
                         return r;
-                b->inside = credential_address(relay->n_borrowed);
+                b->inside = credential_address(relay->n_stand_ins);
         }
         return 0;
 }
 
 size_t handoff_add_rules(const struct relay *relay, struct net_rule *ret) {
-        for (size_t i = 0; i < relay->n_borrowed; i++)
+        for (size_t i = 0; i < relay->n_stand_ins; i++)
                 ret[i] = (struct net_rule){
-                        .kind = RULE_RANGE, .range = {relay->borrowed[i].inside, 32}, .port = CREDENTIAL_PORT};
-        return relay->n_borrowed;
+                        .kind = RULE_RANGE, .range = {relay->stand_ins[i].inside, 32}, .port = CREDENTIAL_PORT};
+        return relay->n_stand_ins;
 }
 
 static void on_link(struct relay *relay, struct source *source, uint32_t events);
@@ -77,7 +77,7 @@ int handoff_start(struct relay *relay, struct hutch_error *err) {
         struct credential_message m = {0};
         int r;
 
-        if (relay->n_borrowed == 0)
+        if (relay->n_stand_ins == 0)
                 return 0;
         if (poll(&p, 1, READY_MS) <= 0 || message_receive(p.fd, &m, sizeof(m), NULL, 0, MSG_DONTWAIT) != sizeof(m))
                 return error_set(err, HUTCH_E_SETUP_FAILED, EPIPE, "hutch-credential ended before it was ready");
@@ -91,9 +91,9 @@ int handoff_start(struct relay *relay, struct hutch_error *err) {
 
 /* ---- names and connections of the box ---- */
 
-static struct borrowed *find_by_stem(const struct relay *relay, const char *name, size_t len) {
-        for (size_t i = 0; i < relay->n_borrowed; i++) {
-                struct borrowed *b = &relay->borrowed[i];
+static struct stand_in *find_by_stem(const struct relay *relay, const char *name, size_t len) {
+        for (size_t i = 0; i < relay->n_stand_ins; i++) {
+                struct stand_in *b = &relay->stand_ins[i];
 
                 if (strlen(b->credential.host) == len && memcmp(b->credential.host, name, len) == 0)
                         return b;
@@ -103,7 +103,7 @@ static struct borrowed *find_by_stem(const struct relay *relay, const char *name
 
 bool handoff_find_name(const struct relay *relay, const char *name, struct address *ret) {
         size_t len = credential_stem(name);
-        const struct borrowed *b = len ? find_by_stem(relay, name, len) : NULL;
+        const struct stand_in *b = len ? find_by_stem(relay, name, len) : NULL;
 
         if (b)
                 *ret = b->inside;
@@ -111,14 +111,14 @@ bool handoff_find_name(const struct relay *relay, const char *name, struct addre
 }
 
 const char *handoff_find_address(const struct relay *relay, const struct address *a) {
-        for (size_t i = 0; i < relay->n_borrowed; i++)
-                if (address_equal(&relay->borrowed[i].inside, a))
-                        return relay->borrowed[i].credential.host;
+        for (size_t i = 0; i < relay->n_stand_ins; i++)
+                if (address_equal(&relay->stand_ins[i].inside, a))
+                        return relay->stand_ins[i].credential.host;
         return NULL;
 }
 
 bool handoff_has_host(const struct relay *relay, const char *name) {
-        return relay->n_borrowed > 0 && find_by_stem(relay, name, strlen(name));
+        return relay->n_stand_ins > 0 && find_by_stem(relay, name, strlen(name));
 }
 
 bool handoff_take(struct relay *relay, int fd, const struct address *a, uint16_t port) {
@@ -126,9 +126,9 @@ bool handoff_take(struct relay *relay, int fd, const struct address *a, uint16_t
         struct pollfd p = {.fd = relay->link.fd, .events = POLLOUT};
         struct credential_message m = {.kind = CREDENTIAL_CONNECTION};
 
-        while (m.index < relay->n_borrowed && !address_equal(&relay->borrowed[m.index].inside, a))
+        while (m.index < relay->n_stand_ins && !address_equal(&relay->stand_ins[m.index].inside, a))
                 m.index++;
-        if (m.index == relay->n_borrowed || port != CREDENTIAL_PORT)
+        if (m.index == relay->n_stand_ins || port != CREDENTIAL_PORT)
                 return false;
         if (p.fd < 0 || poll(&p, 1, HAND_OVER_MS) <= 0 || message_send(p.fd, &m, sizeof(m), &fd, 1) < 0)
                 setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
@@ -138,7 +138,7 @@ bool handoff_take(struct relay *relay, int fd, const struct address *a, uint16_t
 
 /* ---- connections to the hosts ---- */
 
-static void report_failure(struct relay *relay, const struct borrowed *b, int errnum, const char *text) {
+static void report_failure(struct relay *relay, const struct stand_in *b, int errnum, const char *text) {
         relay_report_credential(relay, b->credential.host, b->credential.port, errnum, text);
 }
 
@@ -154,9 +154,9 @@ static void finish(struct relay *relay, struct dial *d, const struct credential_
 }
 
 static void fail(struct relay *relay, struct dial *d) {
-        struct borrowed *b = d->borrowed;
+        struct stand_in *b = d->stand_in;
         struct credential_message m = {.kind = CREDENTIAL_DIALED,
-                                       .index = (uint32_t) (b - relay->borrowed),
+                                       .index = (uint32_t) (b - relay->stand_ins),
                                        .id = d->id,
                                        .errnum = d->errnum   ? d->errnum
                                                  : b->errnum ? b->errnum
@@ -178,7 +178,7 @@ static void fail(struct relay *relay, struct dial *d) {
 static void on_dialed(struct relay *relay, struct source *source, uint32_t events);
 
 static int connect_to(struct relay *relay, struct dial *d, const struct address *a) {
-        const uint16_t port = relay->proxy.port ? relay->proxy.port : d->borrowed->credential.port;
+        const uint16_t port = relay->proxy.port ? relay->proxy.port : d->stand_in->credential.port;
         struct sockaddr_storage sa;
         socklen_t len = address_to_sockaddr(a, port, &sa);
         _cleanup_(closep) int fd = socket(a->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -204,7 +204,7 @@ static int connect_to(struct relay *relay, struct dial *d, const struct address 
 }
 
 static void try_next(struct relay *relay, struct dial *d) {
-        const struct borrowed *b = d->borrowed;
+        const struct stand_in *b = d->stand_in;
 
         while (d->next_address < b->n_found) {
                 int r = connect_to(relay, d, &b->found[d->next_address++]);
@@ -225,7 +225,7 @@ static int ask_proxy(struct relay *relay, struct dial *d) {
         char request[PROXY_REQUEST], target[NAME_MAX_LENGTH + 16];
         size_t len;
 
-        snprintf(target, sizeof(target), "%s:%u", d->borrowed->credential.host, d->borrowed->credential.port);
+        snprintf(target, sizeof(target), "%s:%u", d->stand_in->credential.host, d->stand_in->credential.port);
         len = proxy_write_request(&relay->proxy, target, request);
         if (send(d->source.fd, request, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) len ||
             epoll_ctl(relay->epoll, EPOLL_CTL_MOD, d->source.fd, &event) < 0)
@@ -274,7 +274,7 @@ static void on_dialed(struct relay *relay, struct source *source, uint32_t event
         static const struct address unknown;
         struct dial *d = (struct dial *) source;
         struct credential_message m = {.kind = CREDENTIAL_DIALED,
-                                       .index = (uint32_t) (d->borrowed - relay->borrowed),
+                                       .index = (uint32_t) (d->stand_in - relay->stand_ins),
                                        .id = d->id,
                                        .address = relay->proxy.port ? unknown : d->address};
         int r;
@@ -290,14 +290,14 @@ static void on_dialed(struct relay *relay, struct source *source, uint32_t event
                 try_next(relay, d);
                 return;
         }
-        relay_report_lent(relay, RELAY_OPENED, d->borrowed->credential.host, &m.address, d->borrowed->credential.port,
-                          0, 0);
+        relay_report_credential_use(relay, RELAY_OPENED, d->stand_in->credential.host, &m.address,
+                                    d->stand_in->credential.port, 0, 0);
         finish(relay, d, &m, source->fd);
 }
 
 /* An answer to one of the questions: addresses that may be reached, in the order in which they are tried. */
 void handoff_resolved(struct relay *relay, size_t index, const struct dns_answer *a, int errnum) {
-        struct borrowed *b = &relay->borrowed[index];
+        struct stand_in *b = &relay->stand_ins[index];
 
         b->looking--;
         if (errnum)
@@ -308,14 +308,14 @@ void handoff_resolved(struct relay *relay, size_t index, const struct dns_answer
                         b->found[b->n_found++] = a->addresses[i];
         b->until_ms = relay_now_ms() + (b->n_found ? FOUND_MS : 0);
         for (struct dial *d = relay->dials; d; d = d->next)
-                if (d->borrowed == b && !d->dead && d->source.fd < 0)
+                if (d->stand_in == b && !d->dead && d->source.fd < 0)
                         try_next(relay, d);
 }
 
 static void start_dial(struct relay *relay, const struct credential_message *from) {
         struct credential_message refused = *from;
         struct dial *d = relay->n_dials < DIALS_MOST ? calloc(1, sizeof(*d)) : NULL;
-        struct borrowed *b = &relay->borrowed[from->index];
+        struct stand_in *b = &relay->stand_ins[from->index];
 
         if (!d) {
                 refused.kind = CREDENTIAL_DIALED;
@@ -323,7 +323,7 @@ static void start_dial(struct relay *relay, const struct credential_message *fro
                 (void) message_send(relay->link.fd, &refused, sizeof(refused), NULL, 0);
                 return;
         }
-        *d = (struct dial){.source.fd = -1, .next = relay->dials, .id = from->id, .borrowed = b};
+        *d = (struct dial){.source.fd = -1, .next = relay->dials, .id = from->id, .stand_in = b};
         relay->dials = d;
         relay->n_dials++;
         if (relay->proxy.port) {
@@ -360,7 +360,7 @@ static void on_link(struct relay *relay, struct source *source, uint32_t events 
 
                 if (n == -EAGAIN || n == -EINTR)
                         return;
-                if (n != sizeof(m) || m.index >= relay->n_borrowed) {
+                if (n != sizeof(m) || m.index >= relay->n_stand_ins) {
                         lose(relay);
                         return;
                 }
@@ -368,10 +368,11 @@ static void on_link(struct relay *relay, struct source *source, uint32_t events 
                 if (m.kind == CREDENTIAL_DIAL)
                         start_dial(relay, &m);
                 else if (m.kind == CREDENTIAL_CLOSED)
-                        relay_report_lent(relay, RELAY_CLOSED, relay->borrowed[m.index].credential.host, &m.address,
-                                          relay->borrowed[m.index].credential.port, m.sent, m.received);
+                        relay_report_credential_use(relay, RELAY_CLOSED, relay->stand_ins[m.index].credential.host,
+                                                    &m.address, relay->stand_ins[m.index].credential.port, m.sent,
+                                                    m.received);
                 else if (m.kind == CREDENTIAL_TROUBLE)
-                        report_failure(relay, &relay->borrowed[m.index], m.errnum, m.text);
+                        report_failure(relay, &relay->stand_ins[m.index], m.errnum, m.text);
         }
 }
 

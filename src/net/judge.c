@@ -479,8 +479,8 @@ void relay_report_credential(struct relay *relay, const char *host, uint16_t por
         send_event(relay, &event);
 }
 
-void relay_report_lent(struct relay *relay, enum relay_event_kind kind, const char *host, const struct address *a,
-                       uint16_t port, uint64_t sent, uint64_t received) {
+void relay_report_credential_use(struct relay *relay, enum relay_event_kind kind, const char *host,
+                                 const struct address *a, uint16_t port, uint64_t sent, uint64_t received) {
         struct relay_event event = {
                 .kind = kind, .port = port, .rule = "credential", .sent = sent, .received = received};
         char text[ADDRESS_TEXT];

@@ -224,14 +224,14 @@ static int set_up(struct relay *relay, struct hutch_error *err) {
                 return r;
         resolver_read_files(&relay->resolver);
         add_rules_from_hosts(relay);
-        const size_t n_lent = handoff_add_rules(relay, relay->rules + relay->n_rules);
+        const size_t n_credentials = handoff_add_rules(relay, relay->rules + relay->n_rules);
         const struct gate_config gate = {.what = what_is_needed(&relay->config),
                                          .outbound = relay->config.outbound,
                                          .tcp_only = relay_is_tcp_only(relay),
                                          .hold = !relay_is_tcp_only(relay) || relay->n_host_ports > 0 ||
                                                  relay->all_host_ports,
                                          .rules = relay->rules,
-                                         .n_rules = relay->n_rules + n_lent,
+                                         .n_rules = relay->n_rules + n_credentials,
                                          .host_ports = relay->host_ports,
                                          .n_host_ports = relay->n_host_ports,
                                          .all_host_ports = relay->all_host_ports};

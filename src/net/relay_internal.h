@@ -115,8 +115,8 @@ struct relay {
                 size_t n_clients;
         } shared;           /* of a box that shares the host's network */
         struct source link; /* to hutch-credential, where there is one */
-        struct borrowed *borrowed;
-        size_t n_borrowed, n_dials;
+        struct stand_in *stand_ins;
+        size_t n_stand_ins, n_dials;
         struct dial *dials;
 };
 
@@ -147,8 +147,8 @@ size_t relay_find_siblings(struct relay *relay, const char *name, const struct a
 /* Whether an address that a credential's host has may be connected to; reports it where not. */
 bool relay_admits(struct relay *relay, const char *name, const struct address *a, uint16_t port);
 void relay_report_credential(struct relay *relay, const char *host, uint16_t port, int errnum, const char *text);
-void relay_report_lent(struct relay *relay, enum relay_event_kind kind, const char *host, const struct address *a,
-                       uint16_t port, uint64_t sent, uint64_t received);
+void relay_report_credential_use(struct relay *relay, enum relay_event_kind kind, const char *host,
+                                 const struct address *a, uint16_t port, uint64_t sent, uint64_t received);
 void relay_refuse_name(struct relay *relay, const char *name, const char *rule);
 void relay_refuse_address(struct relay *relay, const struct address *a, uint16_t port, bool udp, const char *rule);
 /* A connection was refused after it was accepted, by its first bytes or by the upstream proxy. */
@@ -217,7 +217,7 @@ struct lookup {
         uint16_t id;
         unsigned tries;
         uint64_t until_ms;
-        size_t borrowed;  /* of a credential's host: its number, from 1 */
+        size_t stand_in;  /* of a credential's host: its number, from 1 */
         bool plain, sent; /* plain: without EDNS; sent: by TCP, the question */
         uint8_t *reply;   /* by TCP; NULL: by datagram */
         size_t replied;
@@ -239,7 +239,7 @@ void resolver_on_packet(struct relay *relay, const uint8_t *data, size_t len, co
                         const struct address *client, uint16_t client_port);
 void resolver_on_stream(struct relay *relay, int fd, bool packets); /* takes fd */
 void resolver_look_up(struct relay *relay, const char *name, uint16_t type,
-                      size_t borrowed); /* see handoff_resolved() */
+                      size_t stand_in); /* see handoff_resolved() */
 int resolver_timeout(const struct relay *relay, uint64_t now);
 void resolver_tick(struct relay *relay, uint64_t now);
 

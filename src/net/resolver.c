@@ -249,8 +249,8 @@ static void answer_code(struct relay *relay, const struct lookup *l, unsigned co
 static void conclude(struct relay *relay, const struct lookup *l, struct dns_answer *a) {
         size_t before = a->n;
 
-        if (l->borrowed) {
-                handoff_resolved(relay, l->borrowed - 1, a, 0);
+        if (l->stand_in) {
+                handoff_resolved(relay, l->stand_in - 1, a, 0);
                 return;
         }
         if (a->code == DNS_OK && relay_pin(relay, l->question.name, a) < 0)
@@ -305,8 +305,8 @@ void resolver_answered(struct relay *relay, struct lookup *l, struct dns_answer 
 }
 
 static void fail(struct relay *relay, const struct lookup *l, int errnum) {
-        if (l->borrowed)
-                handoff_resolved(relay, l->borrowed - 1, NULL, errnum);
+        if (l->stand_in)
+                handoff_resolved(relay, l->stand_in - 1, NULL, errnum);
         else
                 answer_code(relay, l, DNS_FAILED);
 }
@@ -318,7 +318,7 @@ static void give_up(struct relay *relay, struct lookup *l, int errnum) {
 }
 
 /* HOST.hutch.internal exists here alone. */
-static void answer_lent(struct relay *relay, const struct lookup *l) {
+static void answer_credential(struct relay *relay, const struct lookup *l) {
         struct dns_answer a = {.ttl = 60};
 
         if (!handoff_find_name(relay, l->question.name, &a.addresses[0])) {
@@ -352,8 +352,8 @@ static void ask_servers(struct relay *relay, const struct lookup *from) {
                 give_up(relay, l, -asked);
 }
 
-void resolver_look_up(struct relay *relay, const char *name, uint16_t type, size_t borrowed) {
-        struct lookup l = {.question = {.type = type, .valid = true}, .borrowed = borrowed + 1};
+void resolver_look_up(struct relay *relay, const char *name, uint16_t type, size_t stand_in) {
+        struct lookup l = {.question = {.type = type, .valid = true}, .stand_in = stand_in + 1};
 
         strcpy(l.question.name, name);
         ask_servers(relay, &l);
@@ -365,7 +365,7 @@ void resolver_start(struct relay *relay, const struct lookup *from) {
                 return;
         }
         if (credential_stem(from->question.name)) {
-                answer_lent(relay, from);
+                answer_credential(relay, from);
                 return;
         }
         if (!rules_match_name(relay->rules, relay->n_rules, from->question.name, 0)) {

@@ -1,7 +1,7 @@
 /* Modules; see modules.h.
  *
  * python puts the current directory before its own modules for -m, -c and a program on its standard input, so a new
- * `json.py` there runs although nobody named it. node, npx, make and others look for fixed names. Words are judged
+ * `json.py` there runs although no command named it. node, npx, make and others look for fixed names. Words are judged
  * loosely: one that is found by mistake holds back files that a person can take with --force. Words that are only
  * printed (`echo make sure that`) do not count. */
 #include "modules.h"

@@ -80,7 +80,7 @@ static void report_unknown(struct run *run, const struct relay_event *e) {
         report(run, &event);
 }
 
-static void report_lent(struct run *run, const struct relay_event *e) {
+static void report_credential(struct run *run, const struct relay_event *e) {
         char text[sizeof(e->error.message) + 64];
         const struct hutch_event event =
                 event_notice(NOTICE_CREDENTIAL_FAILED, e->name[0] ? e->name : NULL, NULL, text);
@@ -220,7 +220,7 @@ static bool take_event(struct run *run, int flags) {
                 break;
         case RELAY_LENT:
                 if (!e.again)
-                        report_lent(run, &e);
+                        report_credential(run, &e);
                 break;
         case RELAY_LOST:
                 if (e.received > 0)

@@ -21,7 +21,7 @@ struct caller { /* a process that runs commands, one at a time */
         /* Of the command under way. */
         bool busy, done; /* done: the reply is to be sent, */
         bool full;       /* as soon as there is room for it, */
-        bool told;       /* or was: the caller's next message is read when this iteration of the loop is over */
+        bool sent;       /* or was: the caller's next message is read when this iteration of the loop is over */
         struct session *session;
         struct command *command;
         int fds[3];
@@ -51,7 +51,7 @@ static void caller_rest(struct caller *c) {
                 closep(&c->fds[i]);
         memfd_unmap(take_ptr(c->stdin_data), c->stdin_len);
         events_done(&c->events);
-        c->busy = c->done = c->told = false;
+        c->busy = c->done = c->sent = false;
         c->session = NULL;
         if (c->full && c->on_socket)
                 watch_set_events(c->on_socket, EPOLLIN | EPOLLRDHUP);
@@ -102,7 +102,7 @@ static void on_event(void *user, const struct hutch_event *event) {
 }
 
 /* False: there is no space yet for the reply. */
-static bool tell_outcome(struct caller *c) {
+static bool send_outcome(struct caller *c) {
         int r;
 
         r = reply_events(c->socket, &c->events);
@@ -119,7 +119,7 @@ void callers_tidy(struct callers *all) {
         for (struct caller **at = &all->first; *at;) {
                 struct caller *c = *at;
 
-                if (c->done && (c->told || tell_outcome(c)))
+                if (c->done && (c->sent || send_outcome(c)))
                         caller_rest(c);
                 if (c->busy || c->on_socket) {
                         at = &c->next;
@@ -140,7 +140,7 @@ static void on_done(void *user, const struct outcome *outcome) {
         set_reply(c, outcome);
         c->command = NULL;
         c->done = true;
-        c->told = tell_outcome(c); /* at once: cleaning up after a run delays no caller */
+        c->sent = send_outcome(c); /* at once: cleaning up after a run delays no caller */
         later(c->all);
 }
 
@@ -210,7 +210,7 @@ static void on_caller(void *data, uint32_t events) {
 
         if (events & EPOLLOUT)
                 later(all);
-        if (c->told)
+        if (c->sent)
                 return;
         n = message_receive(c->socket, &all->heard, sizeof(all->heard), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
         if (n == -EAGAIN)
@@ -245,7 +245,7 @@ void callers_add(struct callers *all, const struct warden_command *request, size
         if (r < 0) {
                 error_set(&refused.error, HUTCH_E_INTERNAL, r, "cannot watch a socket: %s", errno_text(-r));
                 set_reply(c, &refused);
-                tell_outcome(c);
+                send_outcome(c);
                 caller_free(c);
                 return;
         }

@@ -218,7 +218,7 @@ static void take_over(struct change *g) {
         callers_move(v->all->callers, old, v->session);
         session_take_over(v->session, old, g->request.what == CHANGE_SNAPSHOT);
         g->first = old;
-        v->boxes++; /* its plan is in use until it ends, however many other boxes end before */
+        v->boxes++;        /* its plan is in use until it ends, however many other boxes end before */
         change_release(g); /* the next change may reserve the same */
         if (alone)
                 answer(g);

@@ -508,17 +508,17 @@ def _():
     assert KEY not in r.stdout and "api.anthropic.com=KEY:x-api-key" in r.stdout, r
     assert "ANTHROPIC_BASE_URL=http://api.anthropic.com.hutch.internal\n" in r.stdout and "OPENAI_API_KEY=placeholder" in r.stdout, r.stdout
     stub()
-    r = call(["session", "start", "--credential", HOST + "=KEY", "lent"])
+    r = call(["session", "start", "--credential", HOST + "=KEY", "keeps"])
     expect(r.returncode, 0, r.stderr)
     try:
-        r = call(["session", "run", "lent", "-c", f"curl -sS http://{INSIDE}/s; env | grep -c {KEY[:12]}"])
+        r = call(["session", "run", "keeps", "-c", f"curl -sS http://{INSIDE}/s; env | grep -c {KEY[:12]}"])
         expect(r.stdout, "page of /s0\n", r.stderr)
-        r = call(["session", "reset", "lent"])
+        r = call(["session", "reset", "keeps"])
         expect(r.returncode, 0, r.stderr)
-        r = call(["session", "run", "lent", "-c", f"curl -sS http://{INSIDE}/again"])
+        r = call(["session", "run", "keeps", "-c", f"curl -sS http://{INSIDE}/again"])
         expect(r.stdout, "page of /again", r.stderr)
     finally:
-        call(["session", "stop", "lent"])
+        call(["session", "stop", "keeps"])
     expect(field(only_api()[0], "authorization"), "Bearer " + KEY)
 
 

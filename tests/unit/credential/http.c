@@ -67,7 +67,7 @@ static void writes_anew(void **state _unused_) {
         static const char text[] = "POST /v1/x?y HTTP/1.1\r\nHost: in\r\nAuthorization: Bearer mine\r\nX-Kept:  a b \r\n"
                                    "X-KEY: mine\r\nx_key: mine\r\nx-api-key: mine\r\nConnection: close, X-Gone\r\n"
                                    "X-Gone: 1\r\nTransfer-Encoding: CHUNKED\r\nUpgrade: h2c\r\nTE: trailers\r\n\r\nrest";
-        const struct http_lent lent = {"out:444", "X-Key", "secret"};
+        const struct http_grant grant = {"out:444", "X-Key", "secret"};
         _cleanup_(buf_done) struct buf b = {0};
         struct http_head h;
         unsigned status;
@@ -79,7 +79,7 @@ static void writes_anew(void **state _unused_) {
         assert_int_equal(h.body, HTTP_CHUNKED);
         assert_true(h.close);
         assert_true(http_is(h.host, "IN"));
-        http_put_request(&b, &h, &lent);
+        http_put_request(&b, &h, &grant);
         buf_put(&b, "", 1);
         assert_string_equal((char *) b.data, "POST /v1/x?y HTTP/1.1\r\nHost: out:444\r\nX-Kept: a b\r\nX-Key: secret\r\n"
                                              "Transfer-Encoding: chunked\r\n\r\n");
