@@ -558,8 +558,8 @@ void init_run(struct init_input *in) {
         if (r >= 0 && chdir(in->plan->cwd) < 0)
                 r = error_set(&err, HUTCH_E_PATH_MISSING, errno, "cannot enter %s: %s", in->plan->cwd,
                               errno_text(errno));
-        if (leaving.helper > 0)
-                in->leaving = &leaving;
+        if (r >= 0 && leaving.helper > 0)
+                r = init_await_leaving(&leaving, &err);
         /* A second string beside the pidfd, where init's end is everybody's. Changed credentials clear it, so it comes
          * after them. Where another program started init that program is the parent, and any thread of it. */
         if (r >= 0 && in->plan->traits & TRAIT_OWN_PIDS && !delegated && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

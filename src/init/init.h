@@ -32,7 +32,6 @@ struct init_input {
         bool wait;                   /* for ORDER_GO */
         bool own_cgroups_late;       /* the cgroup namespace is created once init is in its group */
         const uint64_t *outside;     /* walls that another program built: the warden's namespaces; see handover.h */
-        struct leaving *leaving;     /* set by init: what a target waits for before its exec */
 };
 
 enum { STREAM_TERMINAL = -2 };
@@ -134,16 +133,13 @@ void init_offer_to_oom(const struct plan *plan, pid_t target);
 int init_open_terminal(const struct init_input *in, int *ret, struct hutch_error *err);
 /* A pseudo terminal of the box, not yet used by a session. */
 int init_make_terminal(int *ret_master, int *ret_slave, struct hutch_error *err);
-struct leaving {       /* the host's mounts, taken out of sight beside init's other work */
-        pid_t helper;  /* 0: none, as another program built the root */
-        uint32_t done; /* a futex */
-        int result;    /* 0 or -errno */
+struct leaving {      /* the host's mounts, taken out of sight beside init's other work */
+        pid_t helper; /* 0: none, as another program built the root */
+        int result;   /* 0 or -errno */
 };
 /* *ret_channel: of a session, -1 otherwise. Nothing of the box may run before the second. */
 int init_build_root(const struct init_input *in, int *ret_channel, struct leaving *leaving, struct hutch_error *err);
-int init_await_leaving(struct leaving *l); /* .result */
-void init_left(struct leaving *l, int result);
-void init_check_leaving(struct leaving *l); /* whether the helper was killed: then it is done, with an error */
+int init_await_leaving(const struct leaving *l, struct hutch_error *err);
 int init_make_landlock(const struct init_input *in, int *ret, struct hutch_error *err);
 int init_drop_privileges(struct hutch_error *err);
 /* Starts the target; on failure *ret_status is 126, 127 or 125. *ret_listener: of the calls that init performs for it,

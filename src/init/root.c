@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -603,7 +602,7 @@ static int make_channel(const char *path, int *ret) {
 static int leave(void *data) {
         struct leaving *l = data;
 
-        init_left(l, umount2(".", MNT_DETACH) < 0 ? -errno : 0);
+        l->result = umount2(".", MNT_DETACH) < 0 ? -errno : 0;
         _exit(0);
 }
 
@@ -612,30 +611,15 @@ static int leave_host(struct leaving *l) {
 
         if (sys_pivot_root(".", ".") < 0)
                 return -errno;
-        l->done = 0;
+        l->result = -ECHILD;
         l->helper = clone(leave, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, l);
         return l->helper < 0 || chdir("/") < 0 ? -errno : 0;
 }
 
-void init_left(struct leaving *l, int result) {
-        l->result = result;
-        __atomic_store_n(&l->done, 1, __ATOMIC_RELEASE);
-        syscall(SYS_futex, &l->done, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-int init_await_leaving(struct leaving *l) {
-        while (!__atomic_load_n(&l->done, __ATOMIC_ACQUIRE))
-                syscall(SYS_futex, &l->done, FUTEX_WAIT, 0, NULL, NULL, 0);
-        return l->result;
-}
-
-void init_check_leaving(struct leaving *l) {
-        siginfo_t end = {0};
-
-        if (!l || l->helper <= 0 || __atomic_load_n(&l->done, __ATOMIC_ACQUIRE))
-                return;
-        if (waitid(P_PID, (id_t) l->helper, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || end.si_pid == l->helper)
-                init_left(l, -ECHILD);
+int init_await_leaving(const struct leaving *l, struct hutch_error *err) {
+        while (waitpid(l->helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        return l->result < 0 ? builder_error(err, l->result, "leave", "the host's root") : 0;
 }
 
 int init_build_root(const struct init_input *in, int *ret_channel, struct leaving *leaving, struct hutch_error *err) {

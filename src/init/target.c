@@ -236,10 +236,6 @@ static int child(void *data) {
         }
         if (r >= 0)
                 r = raise_walls(t);
-        if (r >= 0 && t->in->leaving) {
-                t->step = "leave the host's root";
-                r = init_await_leaving(t->in->leaving);
-        }
         if (r >= 0) {
                 t->step = NULL;
                 r = -execute(t);
@@ -332,7 +328,7 @@ static int open_pipe(const struct init_input *in, int ends[2]) {
 #define CHILD_STACK (SANITIZED ? 512 * 1024 : 16 * 1024)
 
 /* Until the child has executed its program or exited. A child that was killed closes the pipe as well. */
-static int await_exec(const struct init_input *in, pid_t pid, int pipe) {
+static int await_exec(pid_t pid, int pipe) {
         struct pollfd end = {.fd = pipe};
         unsigned stops = 0;
 
@@ -341,7 +337,6 @@ static int await_exec(const struct init_input *in, pid_t pid, int pipe) {
 
                 if (poll(&end, 1, 1) > 0)
                         return 0;
-                init_check_leaving(in->leaving);
                 if (waitid(P_PID, (id_t) pid, &stop, WSTOPPED | WNOHANG) == 0 && stop.si_pid == pid) {
                         kill(pid, SIGCONT);
                         stops++;
@@ -386,7 +381,7 @@ int init_start_target(const struct init_input *in, int landlock, int terminal, p
         if (pid < 0)
                 error_set(err, HUTCH_E_SETUP_FAILED, errno, "cannot start a process: %s", errno_text(errno));
         else
-                r = await_exec(in, pid, ends[0]);
+                r = await_exec(pid, ends[0]);
         sanitizer_forget(stack, sizeof(stack));
         close(ends[0]);
         if (t.hand_over[0] >= 0 && r >= 0)
