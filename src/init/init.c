@@ -542,7 +542,8 @@ void init_run(struct init_input *in) {
                         r = error_set(&err, HUTCH_E_SETUP_FAILED, errno, "cannot open %s: %s", in->plan->channel,
                                       errno_text(errno));
         }
-        if (r >= 0 && plan_sends_mounts(in->plan)) {
+        /* The warden watches the box, and has its mounts if it needs them. */
+        for (int n = !delegated + plan_sends_mounts(in->plan); r >= 0 && n > 0; n--) {
                 r = network_wait_for_go(in->control);
                 if (r > 0) /* a signal came first */
                         finish(&life, r);

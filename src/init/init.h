@@ -74,7 +74,7 @@ struct init_message {
 
 /* Messages from the warden to init. */
 enum warden_order {
-        ORDER_GO,         /* ids are mapped, the control group is joined; the relay is ready */
+        ORDER_GO,         /* ids are mapped, the control group is joined; the warden watches; the relay is ready */
         ORDER_SIGNAL,     /* the target's foreground group gets signal .value */
         ORDER_SIGNAL_ALL, /* everything in the box gets it */
         ORDER_FOREGROUND, /* .value: the target gets the box's terminal and goes on, or loses it */

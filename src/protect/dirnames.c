@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/path.h"
 #include "../base/macro.h"
 
 static uint8_t lower_case(char c) {
@@ -124,7 +125,7 @@ bool dirnames_has(const struct dirnames *l, const char *name) {
 }
 
 bool dirnames_may_have(const struct dirnames *l, const char *path) {
-        return find(l, path, strcspn(path, "/"), true);
+        return find(l, path, path_name_length(path), true);
 }
 
 const char *dirnames_next(const struct dirnames *l, const char *name) {

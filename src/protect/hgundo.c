@@ -25,7 +25,7 @@ bool hgundo_is(const char *path) {
 }
 
 static bool leads_up(const char *name) {
-        for (const char *p = name; *p; p += strcspn(p, "/"), p += *p == '/')
+        for (const char *p = name; *p; p += path_name_length(p), p += *p == '/')
                 if (startswith(p, "../") || streq(p, ".."))
                         return true;
         return false;

@@ -56,7 +56,7 @@ int protect_resolve(const struct protect *p, enum protect_side side, const char 
         while (done && todo && *todo) {
                 _cleanup_(freep) char *name = NULL, *rest = NULL, *next = NULL, *target = NULL;
                 const char *at = todo + strspn(todo, "/");
-                size_t n = strcspn(at, "/");
+                size_t n = path_name_length(at);
                 struct stat st;
 
                 if (n == 0)

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../base/path.h"
 #include "../base/macro.h"
 
 #define NOTICE "notice "
@@ -51,7 +52,7 @@ static bool name_matches(const char *name, size_t len, const char *pattern, size
 /* Whether a pattern matches from names[at] on. */
 static enum names_match match(const struct names *names, size_t at, const char *pattern, bool is_directory) {
         for (;;) {
-                size_t len = strcspn(pattern, "/");
+                size_t len = path_name_length(pattern);
 
                 if (streq(pattern, "**"))
                         return at >= names->root ? NAMES_EXACT : NAMES_NONE;
@@ -76,7 +77,7 @@ static int split(const char *path, size_t root, struct names *names) {
 
                 while (*p == '/')
                         p++;
-                len = strcspn(p, "/");
+                len = path_name_length(p);
                 if (len == 0)
                         break;
                 if (names->n == ARRAY_SIZE(names->start) || (size_t) (p - path) + len > UINT16_MAX)
@@ -175,7 +176,7 @@ bool names_may_release(const char *name) {
         char fixed[256];
         bool tree;
 
-        if (names_vcs(name, strcspn(name, "/")) || streq(name, ".jail") || streq(name, "hutch.yaml"))
+        if (names_vcs(name, path_name_length(name)) || streq(name, ".jail") || streq(name, "hutch.yaml"))
                 return false;
         for (size_t at = 0; names_fixed(&at, NULL, &tree, fixed, sizeof(fixed));)
                 if (streq(fixed, name))
@@ -187,14 +188,14 @@ const char *names_vcs(const char *name, size_t len) {
         for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
                 const char *pattern = after(lines[i], ALLOW);
 
-                if (pattern && name_matches(name, len, pattern, strcspn(pattern, "/")))
+                if (pattern && name_matches(name, len, pattern, path_name_length(pattern)))
                         return pattern;
         }
         return NULL;
 }
 
 enum names_match names_allowed(const char *vcs, const char *tail) {
-        size_t len = strcspn(vcs, "/");
+        size_t len = path_name_length(vcs);
         enum names_match best = NAMES_NONE;
         struct names names;
 
@@ -219,7 +220,7 @@ enum names_match names_allowed(const char *vcs, const char *tail) {
 
 bool names_is_odd(const char *path) {
         for (const char *p = path;; p++) {
-                size_t n = strcspn(p, "/");
+                size_t n = path_name_length(p);
 
                 if (n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.') || names_vcs(p, n))
                         return true;

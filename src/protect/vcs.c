@@ -148,7 +148,7 @@ static int find_place(struct protect *p, const char *path, struct place *ret) {
         struct place place = {0};
 
         for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-                const char *name = slash + 1, *end = name + strcspn(name, "/");
+                const char *name = slash + 1, *end = name + path_name_length(name);
                 size_t len = (size_t) (end - name), above = (size_t) (slash - path);
                 const char *vcs = names_vcs(name, len);
                 struct directory *d;
@@ -235,7 +235,7 @@ int vcs_judge(struct protect *p, const struct protect_change *c, char **ret, boo
         if (!why)
                 return 0;
         *ret = NULL;
-        if (place.vcs ? asprintf(ret, "%s (%.*s)", why, (int) strcspn(place.vcs, "/"), place.vcs) < 0
+        if (place.vcs ? asprintf(ret, "%s (%.*s)", why, (int) path_name_length(place.vcs), place.vcs) < 0
                       : !(*ret = strdup(why)))
                 return -ENOMEM;
         return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "../base/path.h"
 #include "../base/macro.h"
 
 static void forget(struct below *b) {
@@ -54,7 +55,7 @@ static int ends_at(struct upper *upper, const char *path) {
                 struct stat st;
                 int r;
 
-                n += (n > 0) + strcspn(path + n + (n > 0), "/");
+                n += (n > 0) + path_name_length(path + n + (n > 0));
                 part = strndup(path, n);
                 if (!part)
                         return -ENOMEM;

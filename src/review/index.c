@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "../base/path.h"
 #include "../base/io.h"
 #include "../base/strv.h"
 #include "../tree/attrs.h"
@@ -79,7 +80,7 @@ const struct index_entry *index_find(const struct index *index, const char *path
 bool index_hides(const struct index *index, const char *path) {
         char part[PATH_MAX];
 
-        for (size_t n = strcspn(path, "/"); path[n] && n < sizeof(part); n += 1 + strcspn(path + n + 1, "/")) {
+        for (size_t n = path_name_length(path); path[n] && n < sizeof(part); n += 1 + path_name_length(path + n + 1)) {
                 const struct index_entry *e;
 
                 memcpy(part, path, n);

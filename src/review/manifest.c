@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "../base/path.h"
 #include "../base/macro.h"
 #include "../tree/content.h"
 #include "../tree/tree.h"
@@ -29,7 +30,7 @@ bool manifest_path_is_plain(const char *path) {
         if (!path[0] || strlen(path) >= PATH_MAX)
                 return false;
         for (const char *p = path;;) {
-                size_t n = strcspn(p, "/");
+                size_t n = path_name_length(p);
 
                 if (n == 0 || n > NAME_MAX || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
                         return false;

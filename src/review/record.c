@@ -6,6 +6,7 @@
 #include "base.h"
 #include "list.h"
 #include "walk.h"
+#include "../base/path.h"
 
 struct record {
         struct view view;
@@ -56,7 +57,7 @@ static bool was_hiding(const struct base *known, const char *path) {
 static bool was_hidden(const struct base *known, const char *path) {
         char part[PATH_MAX];
 
-        for (size_t n = strcspn(path, "/"); path[n] && n < sizeof(part); n += 1 + strcspn(path + n + 1, "/")) {
+        for (size_t n = path_name_length(path); path[n] && n < sizeof(part); n += 1 + path_name_length(path + n + 1)) {
                 memcpy(part, path, n);
                 part[n] = 0;
                 if (was_hiding(known, part))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../tree/tree.h"
+#include "../base/path.h"
 
 static bool is_unit_name(const char *name, size_t len) {
         static const char *const names[] = {".git", ".hg", ".jj", ".sl", ".svn", ".bzr", "_darcs"};
@@ -18,7 +19,7 @@ static bool is_unit_name(const char *name, size_t len) {
 
 size_t unit_root(const char *path) {
         for (const char *p = path;;) {
-                size_t n = strcspn(p, "/");
+                size_t n = path_name_length(p);
 
                 if (is_unit_name(p, n))
                         return (size_t) (p - path) + n;

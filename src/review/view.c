@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../tree/tree.h"
+#include "../base/path.h"
 
 void view_done(struct view *view) {
         upper_done(&view->upper);
@@ -45,7 +46,7 @@ static int is_hidden(struct view *view, const char *directory) {
                 _cleanup_(freep) char *here = NULL;
                 _cleanup_(closep) int fd = -1;
 
-                n += (n > 0) + strcspn(directory + n + (n > 0), "/");
+                n += (n > 0) + path_name_length(directory + n + (n > 0));
                 here = part(directory, n);
                 if (!here)
                         return -ENOMEM;
@@ -105,7 +106,7 @@ int view_stat(struct view *view, const char *path, struct stat *ret, int *ret_ro
 
         if (r != -EAGAIN)
                 return r;
-        for (size_t n = strcspn(path, "/");; n += 1 + strcspn(path + n + 1, "/")) {
+        for (size_t n = path_name_length(path);; n += 1 + path_name_length(path + n + 1)) {
                 _cleanup_(freep) char *here = part(path, n), *directory = NULL;
                 _cleanup_(closep) int dir = -1, fd = -1;
                 const char *name;
@@ -157,7 +158,7 @@ static int find_cover(struct view *view, const char *path, char **ret) {
         size_t best = 0;
         char *found;
 
-        for (size_t n = strcspn(path, "/");; n += 1 + strcspn(path + n + 1, "/")) {
+        for (size_t n = path_name_length(path);; n += 1 + path_name_length(path + n + 1)) {
                 _cleanup_(freep) char *here = part(path, n);
                 struct stat st;
 
@@ -230,7 +231,7 @@ int view_leads_out(struct view *view, const char *path) {
         unsigned links = 0;
 
         while (here && rest && rest[0]) {
-                size_t n = strcspn(rest, "/");
+                size_t n = path_name_length(rest);
                 _cleanup_(freep) char *name = strndup(rest, n), *next = NULL, *target = NULL;
                 _cleanup_(freep) char *left = strdup(rest + n + strspn(rest + n, "/"));
                 int r;

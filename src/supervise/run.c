@@ -503,7 +503,12 @@ static int start(struct run *run, int box[3], int own[3], struct hutch_error *er
                 timer_set(run->loop, &run->check, CHECK_EVERY_MS);
         if (run->in.plan->timeout_ms && !run->in.plan->session) /* there it is a limit for each command */
                 timer_set(run->loop, &run->deadline, run->in.plan->timeout_ms);
-        return 0;
+        /* From here on a failure would be one of a command that ran: init starts none before. An init that is gone
+         * already is reported like one that goes later. */
+        r = run->box.engine ? 0 : run_order(run, ORDER_GO, 0, NULL, 0);
+        return r >= 0 || r == -EPIPE || r == -ECONNRESET
+                       ? 0
+                       : error_set(err, HUTCH_E_SETUP_FAILED, r, "cannot let the box begin: %s", errno_text(-r));
 }
 
 static void free_memory(struct run *run) {

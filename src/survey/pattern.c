@@ -37,7 +37,7 @@ bool survey_is_pattern(const char *path) {
 /* One name after the other; each call is one name further in the pattern. */
 static bool matches(const char *pattern, const char *path) { /* NOLINT(misc-no-recursion) */
         for (;;) {
-                size_t n = strcspn(pattern, "/"), m = strcspn(path, "/");
+                size_t n = path_name_length(pattern), m = path_name_length(path);
                 char want[NAME_MAX + 1], name[NAME_MAX + 1];
 
                 if (n == 2 && strncmp(pattern, "**", 2) == 0) {
@@ -45,7 +45,7 @@ static bool matches(const char *pattern, const char *path) { /* NOLINT(misc-no-r
 
                         if (!*rest)
                                 return *path != 0;
-                        for (const char *p = path; *p; p += strcspn(p, "/"), p += *p == '/')
+                        for (const char *p = path; *p; p += path_name_length(p), p += *p == '/')
                                 if (matches(rest, p))
                                         return true;
                         return false;
@@ -207,7 +207,7 @@ static int prepare(const struct survey *s, const char *path, const char *base, s
         char real[PATH_MAX];
 
         for (;;) {
-                size_t n = strcspn(at, "/");
+                size_t n = path_name_length(at);
                 _cleanup_(freep) char *one = strndup(at, n);
 
                 if (!one)

@@ -378,18 +378,23 @@ static int begin(struct change *g) {
         const char *state = session_state(g->v->session, &len);
         int r = has_layers(g->v) ? layer_open_held(g->v->layers, &g->layers, &g->err) : 0;
 
-        if (r >= 0 && g->layers && plan_has_copies(g->v->plan))
+        if (r < 0)
+                return r;
+        if (g->request.what == CHANGE_SNAPSHOT && !g->layers)
+                return error_set(
+                        &g->err, HUTCH_E_USAGE, EINVAL,
+                        "the session has no copy-on-write directory that is kept: there is nothing to snapshot");
+        if (g->layers && plan_has_copies(g->v->plan))
                 return change_begin_in_copies(g, state, len);
-        if (r >= 0 && g->request.what == CHANGE_SNAPSHOT) {
+        if (g->request.what == CHANGE_SNAPSHOT) {
                 r = make_snapshot(g, state, len);
                 return r != 0 ? r : start_second(g, state, len);
         }
-        if (r >= 0 && g->request.what == CHANGE_RESET) {
+        if (g->request.what == CHANGE_RESET) {
                 r = g->layers ? go_back(g, none) : 0;
                 return r < 0 ? r : start_second(g, NULL, 0);
         }
-        if (r >= 0)
-                r = change_find_target(g, &snapshot);
+        r = change_find_target(g, &snapshot);
         if (r >= 0)
                 r = snapshot_get_shell(snapshot, &shell, &len, &g->err);
         if (r >= 0)
