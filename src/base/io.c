@@ -135,11 +135,17 @@ ssize_t message_receive(int sock, void *data, size_t room, int *fds, size_t n_fd
         struct msghdr message = {
                 .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
         size_t taken = 0;
+        bool reset = false;
         ssize_t n;
 
-        do
+        /* The other side closed its end with messages of ours unread: the kernel says so once, before what it sent. */
+        do {
                 n = recvmsg(sock, &message, flags | MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
+                if (n < 0 && errno == ECONNRESET && !reset) {
+                        reset = true;
+                        errno = EINTR;
+                }
+        } while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {

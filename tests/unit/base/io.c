@@ -128,6 +128,21 @@ static void test_message(void **state) {
         close(pair[1]);
 }
 
+/* A side that closes its end without having read everything. */
+static void test_message_before_end(void **state _unused_) {
+        int pair[2];
+        char data[16];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        assert_int_equal(message_send(pair[1], "unread", 6, NULL, 0), 0);
+        assert_int_equal(message_send(pair[0], "last", 4, NULL, 0), 0);
+        close(pair[0]);
+        assert_int_equal(message_receive(pair[1], data, sizeof(data), NULL, 0, MSG_DONTWAIT), 4);
+        assert_memory_equal(data, "last", 4);
+        assert_int_equal(message_receive(pair[1], data, sizeof(data), NULL, 0, MSG_DONTWAIT), 0);
+        close(pair[1]);
+}
+
 static void test_message_limits(void **state _unused_) {
         int pair[2], fds[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
         char data[4];
@@ -154,5 +169,6 @@ int main(void) {
         unit_add("nonblocking", test_nonblocking, NULL);
         unit_add_rows(message_rows, test_message);
         unit_add("the limits of a message", test_message_limits, NULL);
+        unit_add("what was sent before the end arrives", test_message_before_end, NULL);
         return unit_run("base/io");
 }
