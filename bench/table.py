@@ -12,14 +12,11 @@ def quantiles(values):
 
 
 def table_of(text, scale):
-    """Lines of `name value…` or `name failed STATUS`."""
+    """Lines of `name value…` or `name failed STATUS`; a name may have spaces."""
     found = {}
     for line in text.splitlines():
-        name, *values = line.split()
-        if values and values[0] == "failed":
-            found[name] = {"failed": int(values[1])}
-        else:
-            found[name] = quantiles([float(v) * scale for v in values])
+        name, failed, values = re.fullmatch(r"(.*?)(?: failed (\d+)|((?: [\d.]+)+))", line).groups()
+        found[name] = {"failed": int(failed)} if failed else quantiles([float(v) * scale for v in values.split()])
     return found
 
 
